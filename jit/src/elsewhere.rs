@@ -2,6 +2,7 @@
 
 use crate::context::{Context, Progress, Runner, Storage, Until};
 use crate::program::Program;
+use semantics::formula::Formula;
 use semantics::lanes::{Registers, Row, SimdLevel};
 
 /// A compiled program, of which there is none.
@@ -11,6 +12,10 @@ pub enum Compiled {}
 #[allow(missing_docs, reason = "as where there is a compiler")]
 impl Compiled {
     pub fn can(_: SimdLevel) -> bool {
+        false
+    }
+
+    pub fn has(_: Formula, _: SimdLevel) -> bool {
         false
     }
 

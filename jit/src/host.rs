@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use memmap2::{Mmap, MmapMut};
+use semantics::formula::Formula;
 use semantics::lanes::{Registers, Row, SimdLevel};
 
 use crate::context::{Context, Round, Storage, Window};
@@ -95,6 +96,14 @@ impl Compiled {
     /// Whether there is code for a level, and the CPU has it.
     pub fn can(level: SimdLevel) -> bool {
         level != SimdLevel::Baseline && level <= SimdLevel::detect()
+    }
+
+    /// Whether code for a level can have an operation on this CPU; where not, a function of lanes is to do it.
+    pub fn has(formula: Formula, level: SimdLevel) -> bool {
+        match formula {
+            Formula::Halves(_) => level == SimdLevel::Avx512 && is_x86_feature_detected!("avx512fp16"),
+            _ => true,
+        }
     }
 
     /// Compiles a program; nothing if the host cannot run it, or nothing of it is compiled.

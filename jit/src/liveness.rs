@@ -1,7 +1,7 @@
 //! Which rows of the frame somebody may still read.
 
 use crate::program::{Kind, Program, Step, Uses};
-use semantics::formula::{Compared, Format, Formula, Half, Integer, Unary, Width};
+use semantics::formula::{Compared, Format, Formula, Half, Halves, Integer, Unary, Width};
 use semantics::lanes::{Operands, Pred, Slot};
 
 /// Sets of rows, one a position: those that are live before its step.
@@ -44,6 +44,7 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
         }
         Formula::Integer(_, Word)
         | Formula::Half(..)
+        | Formula::Halves(Halves::Add | Halves::Subtract | Halves::Multiply)
         | Formula::Join { .. }
         | Formula::Divide { .. }
         | Formula::CopySign(Word)
@@ -58,6 +59,7 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
             &[Double, Double]
         }
         Formula::MultiplyAdd(Word)
+        | Formula::Halves(Halves::MultiplyAdd)
         | Formula::FusedMultiplyAdd(Format::Single | Format::SingleFlushed, ..)
         | Formula::Logic3
         | Formula::Funnel { .. } => &[Word, Word, Word],
@@ -100,6 +102,7 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         | Formula::Ones
         | Formula::LeadingZeros
         | Formula::Half(..)
+        | Formula::Halves(_)
         | Formula::Approximate(..)
         | Formula::FromHalf(_)
         | Formula::ToHalf(_)

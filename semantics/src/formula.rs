@@ -152,6 +152,16 @@ pub enum Logic {
     Copy,
 }
 
+/// Operations on two floats of 16 bits at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Halves {
+    Add,
+    Subtract,
+    Multiply,
+    MultiplyAdd,
+}
+
 /// What a lane operation computes, of the operands that [`crate::bind`] gives places.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Formula {
@@ -193,6 +203,9 @@ pub enum Formula {
     Float(Float, Format, Rounding),
     /// `d = a * b + c`, rounded once; the signs of the product and of `c` change where it is said.
     FusedMultiplyAdd(Format, Rounding, [bool; 2]),
+    /// `d = a op b`, or `a * b + c`, of both halves of words as floats of 16 bits, rounded once to nearest; subnormal ones are
+    /// kept. Of one half the upper ones are of no interest.
+    Halves(Halves),
     /// `d = op a`
     Unary(Unary, Format),
     /// `d = op a` of words, approximately; whether subnormal operands and results become zeros.
@@ -429,6 +442,10 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         let (format, rounding) = format().filter(|_| written.operands.len() == 4)?;
         Some(F::FusedMultiplyAdd(format, rounding, written.signs()))
     };
+    let halves = |op: Halves, operands: usize| {
+        let are_halves = matches!(ty, S::F16 | S::F16x2) && written.operands.len() == operands;
+        (are_halves && has_only(&[Modifier::Rn])).then_some(F::Halves(op))
+    };
     // Of floats, exact or rounded to nearest.
     let unary = |of_floats: Unary, of_integers: Option<Sign>| match ty {
         S::F32 | S::F64 => {
@@ -463,8 +480,14 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
             _ => Some(F::Copy(Width::Double)),
         },
         Opcode::Not if plain => Some(F::Not(low(ty)?)),
-        Opcode::Add => bits(Integer::Add).or_else(|| float(Float::Add)).or_else(contracted),
-        Opcode::Sub => bits(Integer::Subtract).or_else(|| float(Float::Subtract)).or_else(contracted),
+        Opcode::Add => bits(Integer::Add)
+            .or_else(|| float(Float::Add))
+            .or_else(contracted)
+            .or_else(|| halves(Halves::Add, 3)),
+        Opcode::Sub => bits(Integer::Subtract)
+            .or_else(|| float(Float::Subtract))
+            .or_else(contracted)
+            .or_else(|| halves(Halves::Subtract, 3)),
         Opcode::And => bits(Integer::And),
         Opcode::Or => bits(Integer::Or),
         Opcode::Xor => bits(Integer::Xor),
@@ -504,11 +527,11 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
             let (Width::Word, signed) = integer(ty)? else { return None };
             Some(F::MultiplyWide { signed, add: op.opcode == Opcode::Mad })
         }
-        Opcode::Mul => float(Float::Multiply),
-        Opcode::Fma | Opcode::Mad => {
-            let (format, rounding) = format().filter(|_| written.operands.len() == 4)?;
-            Some(F::FusedMultiplyAdd(format, rounding, [false; 2]))
-        }
+        Opcode::Mul => float(Float::Multiply).or_else(|| halves(Halves::Multiply, 3)),
+        Opcode::Fma | Opcode::Mad => match format().filter(|_| written.operands.len() == 4) {
+            Some((format, rounding)) => Some(F::FusedMultiplyAdd(format, rounding, [false; 2])),
+            None => halves(Halves::MultiplyAdd, 4),
+        },
         Opcode::Lop3 if plain => Some(F::Logic3),
         Opcode::Cvt => conversion(op),
         Opcode::Selp if plain => Some(F::Select(low(ty).or_else(|| width(ty))?)),

@@ -154,6 +154,45 @@ fn lanes_that_meet_at_one_element_agree() {
     }
 }
 
+/// Floats of 16 bits keep subnormal ones where floats of 32 bits lose theirs, and one that is no number has the device's bits.
+#[test]
+fn halves_agree_beside_floats_that_are_flushed() {
+    let mut random = Random(12);
+    // Half of the halves have small exponents, some are none.
+    let mut half = || match random.next() % 8 {
+        0 => 0x7c00 | random.next() as u16 & 0x83ff,
+        1..4 => random.next() as u16 & 0x8bff,
+        _ => random.next() as u16,
+    };
+    let input: Vec<u8> = (0..2 * WORDS).flat_map(|_| half().to_le_bytes()).collect();
+    let text = ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {
+    .reg .b32 %r<9>, %t<2>; .reg .f32 %f<3>; .reg .b16 %h<4>; .reg .b64 %rd<2>, %a, %own; .reg .pred %q;
+    ld.param.u64 %a, [in]; ld.param.u64 %own, [out];
+    mov.u32 %t0, %tid.x; mul.wide.u32 %rd0, %t0, 8; add.s64 %a, %a, %rd0;
+    mov.u32 %t1, %ctaid.x; mul.wide.u32 %rd1, %t1, 2048; add.s64 %own, %own, %rd1; add.s64 %own, %own, %rd0;
+    ld.global.u32 %r0, [%a]; ld.global.u32 %r1, [%a+4]; shf.l.wrap.b32 %r2, %r0, %r1, 16;
+    and.b32 %t1, %t0, 5; setp.eq.u32 %q, %t1, 1;
+    fma.rn.f16x2 %r3, %r0, %r1, %r2;
+    mov.b32 %f0, %r0; mov.b32 %f1, %r1; mul.rn.ftz.f32 %f2, %f0, %f1; add.rn.ftz.f32 %f2, %f2, %f1;
+    add.rn.ftz.f32 %f2, %f2, %f0; mul.rn.ftz.f32 %f2, %f2, %f2; add.rn.ftz.f32 %f2, %f2, %f2;
+    add.rn.f16x2 %r4, %r0, %r1; sub.rn.f16x2 %r5, %r3, %r2; mul.rn.f16x2 %r6, %r0, %r2; add.f16x2 %r7, %r1, %r1;
+    @%q fma.rn.f16x2 %r4, %r4, %r1, %r0; @!%q mul.rn.f16x2 %r5, %r5, %r1;
+    mov.b32 {%h0, %h1}, %r0; add.rn.f16 %h2, %h0, %h1; fma.rn.f16 %h3, %h0, %h1, %h2; mov.b32 %r8, {%h2, %h3};
+    xor.b32 %r3, %r3, %r5; mad.lo.u32 %r3, %r3, 31, %r4; mad.lo.u32 %r3, %r3, 31, %r6; mad.lo.u32 %r3, %r3, 31, %r7;
+    mad.lo.u32 %r3, %r3, 31, %r8; mov.b32 %r4, %f2;
+    st.global.u32 [%own], %r3; st.global.u32 [%own+4], %r4;
+    ret;
+}
+";
+    for block in [256, 40] {
+        let [expected, found] =
+            [Engine::Interpreter, Engine::Compiled].map(|engine| run(text, engine, block, &input));
+        assert!(expected.1.iter().any(|&byte| byte != 0));
+        assert_eq!(expected, found, "blocks of {block} threads");
+    }
+}
+
 /// Elements of every form, as vectors too: bytes of all of them, and the types of stores and loads.
 const FORMS: [(u32, &str, &str); 17] = [
     (1, "u8", "s8"),

@@ -134,6 +134,7 @@ fn has_avx2(formula: Formula) -> bool {
         Formula::ToFloat { bits, .. } => bits < 64,
         Formula::FromHalf(_)
         | Formula::ToHalf(_)
+        | Formula::Halves(_)
         | Formula::Divide { .. }
         | Formula::Approximate(..)
         | Formula::Ones
@@ -220,7 +221,7 @@ fn cycles(formula: Formula) -> u32 {
         | Formula::MultiplyHigh { .. } => 9,
         Formula::ToInteger { .. } => 12,
         Formula::ToFloat { .. } | Formula::Resize { .. } => 7,
-        Formula::FromHalf(_) | Formula::ToHalf(_) => 8,
+        Formula::FromHalf(_) | Formula::ToHalf(_) | Formula::Halves(_) => 8,
         Formula::Float(..) | Formula::FusedMultiplyAdd(..) => 4,
         Formula::Funnel { .. } | Formula::Field { .. } | Formula::Join { .. } | Formula::Half(..) => 2,
         Formula::LeadingZeros => 4,

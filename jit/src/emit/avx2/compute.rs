@@ -526,6 +526,7 @@ impl Emitter<'_> {
             // Those are the host's.
             Formula::FromHalf(_)
             | Formula::ToHalf(_)
+            | Formula::Halves(_)
             | Formula::Divide { .. }
             | Formula::Approximate(..)
             | Formula::Ones

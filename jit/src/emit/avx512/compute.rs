@@ -6,7 +6,7 @@ use crate::emit::double;
 use crate::emit::predicates::nearest;
 use crate::liveness::{is_checked, result, sources};
 use isa::{IntRounding, Rounding};
-use semantics::formula::{self, Float, Format, Formula, Half, Integer, Sign, Unary};
+use semantics::formula::{self, Float, Format, Formula, Half, Halves, Integer, Sign, Unary};
 use semantics::lanes::Operands;
 
 /// One instruction of three operands that are floats, the last of any kind, whose result is rounded as is said.
@@ -573,6 +573,25 @@ impl Emitter<'_> {
                     }
                 }
                 self.a.vinserti64x4(Z[to], Z[S0], Y[S1], 1)?;
+            }
+            Formula::Halves(op) => {
+                let a = self.fetch(a, Word, number)?;
+                let b = self.fetch(b, Word, number)?;
+                match op {
+                    Halves::Add => self.a.vaddph(Z[to], Z[a], Z[b])?,
+                    Halves::Subtract => self.a.vsubph(Z[to], Z[a], Z[b])?,
+                    Halves::Multiply => self.a.vmulph(Z[to], Z[a], Z[b])?,
+                    Halves::MultiplyAdd => {
+                        let c = self.fetch(c, Word, number)?;
+                        self.a.vmovdqa64(Z[S0], Z[a])?;
+                        self.a.vfmadd213ph(Z[S0], Z[b], Z[c])?;
+                        self.a.vmovdqa64(Z[to], Z[S0])?;
+                    }
+                }
+                // What is no number has the bits that the device gives it.
+                let nan = self.pooled([0x7fff_7fff; 16]);
+                self.a.vcmpph(k7, Z[to], Z[to], 3)?;
+                self.a.vmovdqu16(Z[to].k7(), zmmword_ptr(nan))?;
             }
             Formula::FromHalf(Half::F16) => {
                 let from = self.fetch(a, Word, number)?;

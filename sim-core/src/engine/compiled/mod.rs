@@ -158,7 +158,7 @@ impl<O: Observer> Worker<'_, O> {
             let compiled = kernel.compiled.get_or_init(|| match steps <= MOST_STEPS {
                 true => {
                     let least = if grid.cold == 0 { [1; 2] } else { LEAST };
-                    Compiled::new(&program(grid.code, least), grid.level)
+                    Compiled::new(&program(grid.code, least, grid.level), grid.level)
                 }
                 false => None,
             });

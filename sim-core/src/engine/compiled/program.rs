@@ -1,8 +1,8 @@
 //! What of a kernel is compiled: its instructions as [`jit`] takes them.
 
 use jit::{
-    Access as Move, Atomic as Update, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space,
-    Step, Update as Op, Uses, Vote, Width,
+    Access as Move, Atomic as Update, Commuting, Compiled, Effect, Exchange, Kind, Lanes, Memories, Program,
+    Space, Step, Update as Op, Uses, Vote, Width,
 };
 use smallvec::SmallVec;
 
@@ -11,14 +11,14 @@ use crate::code::{
     Matrix, Simple, WarpOp, WarpOpKind,
 };
 use crate::ops::collective::shuffle_source;
-use semantics::lanes::{LaneMask, Operands, Pred, Slot, WARP_SIZE};
+use semantics::lanes::{LaneMask, Operands, Pred, SimdLevel, Slot, WARP_SIZE};
 
 /// Memories that warps share.
 const SHARED: Memories = 1;
 const GLOBAL: Memories = 2;
 
-/// What of a kernel is compiled. Code is begun where at least so many steps follow, for a warp alone and for one of several.
-pub(super) fn program(code: &Code, least: [u32; 2]) -> Program {
+/// What of a kernel is compiled for a level. Code is begun where at least so many steps follow, for a warp alone and for one of several.
+pub(super) fn program(code: &Code, least: [u32; 2], level: SimdLevel) -> Program {
     let Some(kernel) = code.functions.first() else { return Program::default() };
     let mut program = Program {
         rows: kernel.rows,
@@ -42,7 +42,7 @@ pub(super) fn program(code: &Code, least: [u32; 2]) -> Program {
         let inst = &code.insts[position as usize];
         let kind = match &inst.action {
             Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) => {
-                match code.meta[position as usize].formula {
+                match code.meta[position as usize].formula.filter(|formula| Compiled::has(*formula, level)) {
                     Some(formula) => Kind::Compute(formula, *operands),
                     None => {
                         lanes.push(Lanes { run: *run, operands: *operands });
