@@ -1,12 +1,14 @@
 //! Lanes that part at a branch and go on within code: both ways, one after the other, where those are short and straight;
-//! else the lower one, while the others stay behind. They are never further than one run of [`crate::team`] would let them.
+//! else the lower one, while the others stay behind. The order is that of [`crate::team`], which learns who stayed behind where
+//! a stretch ends before all have met.
 
 use super::*;
 use crate::program::Step;
 
 /// Steps that lanes do within code that part at a branch, at most.
 const MOST_ASIDE: usize = 64;
-/// Lanes that parted, and the numbers of those that wait far away and near.
+/// Lanes that stay behind, and the numbers of two kinds: for as long as others are in a loop, or up to where the ways of a branch
+/// meet.
 pub(super) const ASIDES: usize = offset_of!(Context, asides);
 pub(super) const FAR: usize = 0;
 pub(super) const NEAR: usize = 1;
@@ -99,7 +101,8 @@ impl Emitter<'_> {
         self.a.jmp(self.done)
     }
 
-    /// Lanes stay behind: those of `edx`; the others of `ebp`, which take a branch or are `eax`, go on.
+    /// Those of `edx` stay behind where a branch is that those of `eax` take, to meet the others at a position; the others of
+    /// `ebp` go on.
     fn stay_behind(&mut self, which: usize, meeting: u32) -> Done {
         self.a.mov(rdi, qword_ptr(at(offset_of!(Context, runner))))?;
         self.a.inc(qword_ptr(rdi + (offset_of!(Runner, ran) + offset_of!(Ran, parted))))?;
