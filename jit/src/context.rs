@@ -97,10 +97,8 @@ pub struct Context {
     pub(crate) end: u32,
     /// Those of the round whose lanes parted and are still to meet again, each by itself.
     pub(crate) parted: u32,
-    /// Lanes that parted from those that run: at branches that lead far, and at the one whose ways meet next.
-    pub(crate) asides: [LaneMask; 2],
-    pub(crate) meetings: [u32; 2],
-    pub(crate) left_after: [u64; 2],
+    /// Lanes that parted from those that run.
+    pub(crate) behind: Behind,
     /// Where their code begins, for whole warps and for any lanes.
     pub(crate) entries: [*const u8; 2],
     /// Steps of the round, and all of its ends.
@@ -120,6 +118,17 @@ pub struct Context {
     pub(crate) passing: u32,
     /// Barriers that were passed, and are not yet among what the members did.
     pub(crate) passed: u64,
+}
+
+/// Lanes that stay behind while others run: from branches that lead far, and from the one whose ways meet next.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Behind {
+    pub(crate) lanes: [LaneMask; 2],
+    /// Where they stand.
+    pub(crate) meetings: [u32; 2],
+    /// After how many steps of the stretch they came there.
+    pub(crate) left_after: [u64; 2],
 }
 
 /// A round that code may begin with at a position.
@@ -258,10 +267,8 @@ pub struct Runner {
     pub(crate) went: u64,
     pub(crate) end: u32,
     pub(crate) taken: LaneMask,
-    /// If lanes are [`APART`]: who has stayed behind, where, and after how many steps of the stretch.
-    pub(crate) asides: [LaneMask; 2],
-    pub(crate) meetings: [u32; 2],
-    pub(crate) left_after: [u64; 2],
+    /// If lanes are [`APART`]: who has stayed behind.
+    pub(crate) behind: Behind,
     /// [`Context::call`] ended it in the step at its position, which is counted: steps since it last waited for others.
     pub called: Option<u64>,
     /// Lanes that were parted from these, and where they stand.
@@ -303,9 +310,7 @@ impl Runner {
             went: 0,
             end: MOVED,
             taken: 0,
-            asides: [0; 2],
-            meetings: [0; 2],
-            left_after: [0; 2],
+            behind: Behind::default(),
             called: None,
         };
         runner.count_lanes();
@@ -541,9 +546,7 @@ impl Context {
             last: 0,
             end: 0,
             parted: 0,
-            asides: [0; 2],
-            meetings: [0; 2],
-            left_after: [0; 2],
+            behind: Behind::default(),
             entries: [std::ptr::null(); 2],
             total: 0,
             ends: 0,

@@ -159,9 +159,8 @@ struct Emitter<'p> {
     liveness: &'p Liveness,
     /// AVX-512, or AVX2.
     avx512: bool,
-    /// Not all lanes run: in all of the code, or in this part of it, as some have parted from the others.
+    /// The code is for any lanes; here they are only some of those that it began with, as the others have parted from them.
     partial: bool,
-    masked: bool,
     apart: bool,
     /// Whether subnormal floats are flushed now, and where blocks begin and end.
     flushing: bool,
@@ -199,8 +198,8 @@ struct Emitter<'p> {
     start: u32,
 }
 
-/// Compiles a program for whole warps, or for any lanes if `masked`; nothing if it is not to be.
-pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<Code> {
+/// Compiles a program for whole warps, or for any lanes if `partial`; nothing if it is not to be.
+pub(crate) fn emit(program: &Program, level: SimdLevel, partial: bool) -> Option<Code> {
     let avx512 = level == SimdLevel::Avx512;
     let supported = layout::supported(program, avx512);
     let priced = if program.all { supported } else { layout::priced(&supported, avx512) };
@@ -225,8 +224,7 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
         a: assembler,
         program,
         liveness: &liveness,
-        partial: masked,
-        masked,
+        partial,
         apart: false,
         flushing,
         flushing_between: flushing,
@@ -258,6 +256,11 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, masked: bool) -> Option<
 }
 
 impl Emitter<'_> {
+    /// Whether not all lanes run.
+    fn masked(&self) -> bool {
+        self.partial || self.apart
+    }
+
     fn all(&mut self) -> Done<Code> {
         self.prologue()?;
         let entries = self.body()?;
@@ -379,7 +382,7 @@ impl Emitter<'_> {
             Kind::Access(access) => self.access::<avx2::Moves>(access, step.guard),
             Kind::Atomic(atomic) if self.avx512 => self.atomic::<avx512::Moves>(atomic, step.guard),
             Kind::Atomic(atomic) => self.atomic::<avx2::Moves>(atomic, step.guard),
-            Kind::Exchange(exchange) if self.avx512 && !self.masked => self.exchange(exchange),
+            Kind::Exchange(exchange) if self.avx512 && !self.masked() => self.exchange(exchange),
             Kind::Exchange(_) | Kind::Call(_) => self.call_step(step.guard),
             Kind::Lanes(which, _) => self.call_lanes(*which, step.guard),
             Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Exit | Kind::Leave(_) => Ok(()),
@@ -430,7 +433,7 @@ impl Emitter<'_> {
         self.a.inc(r9)?;
         self.load_predicate(eax, self.program.steps[position as usize].guard)?;
         let (through, full) = (self.a.create_label(), self.a.create_label());
-        if self.masked {
+        if self.masked() {
             self.a.and(eax, ebp)?;
             self.a.cmp(eax, ebp)?;
         } else {
@@ -498,7 +501,7 @@ impl Emitter<'_> {
             let mut label = self.a.create_label();
             self.a.set_label(&mut label)?;
             self.a.nop()?;
-            if self.masked {
+            if self.masked() {
                 self.a.mov(rcx, qword_ptr(rdi + offset_of!(Runner, width)))?;
                 self.a.mov(dword_ptr(at(offset_of!(Context, lanes))), ebp)?;
                 self.a.mov(qword_ptr(at(offset_of!(Context, width))), rcx)?;
@@ -572,7 +575,7 @@ impl Emitter<'_> {
         }
         self.load_predicate(eax, guard)?;
         let (mut through, parted) = (self.a.create_label(), self.a.create_label());
-        if self.masked {
+        if self.masked() {
             self.a.and(eax, ebp)?;
             self.a.cmp(eax, ebp)?;
         } else {
@@ -595,7 +598,7 @@ impl Emitter<'_> {
 
     /// All lanes sat out.
     fn add_width(&mut self) -> Done {
-        if self.masked {
+        if self.masked() {
             self.a.add(r10, qword_ptr(at(offset_of!(Context, width))))
         } else {
             self.a.add(r10, 32)
@@ -703,7 +706,7 @@ impl Emitter<'_> {
         let mut rest = std::mem::take(&mut self.cold);
         while let Some(cold) = rest.pop().or_else(|| self.cold.pop()) {
             self.flushing = self.flushing_between;
-            (self.masked, self.apart) = (self.partial, false);
+            self.apart = false;
             match cold {
                 Cold::Turned { mut through, mut full, position, from, file } => {
                     self.position = position;
@@ -741,7 +744,7 @@ impl Emitter<'_> {
                 } => {
                     self.a.set_label(&mut label)?;
                     (self.position, self.flushing) = (position, flushing);
-                    (self.masked, self.apart) = (self.partial || apart, apart);
+                    self.apart = apart;
                     self.file = *before;
                     self.flush([position, position + 1])?;
                     self.a.mov(edx, if guarded { r11d } else { ebp })?;

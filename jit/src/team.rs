@@ -51,12 +51,13 @@ impl Runner {
     /// Lanes that parted in code stand aside.
     fn stand_apart(&mut self) {
         self.end &= !APART;
-        for (at, lanes) in self.asides.into_iter().enumerate().filter(|(_, lanes)| *lanes != 0) {
-            let last_run = self.ran.steps - (self.went - self.left_after[at]);
+        let behind = self.behind;
+        for (at, lanes) in behind.lanes.into_iter().enumerate().filter(|(_, lanes)| *lanes != 0) {
+            let last_run = self.ran.steps - (self.went - behind.left_after[at]);
             if self.aside.is_empty() {
                 self.parted_at = last_run;
             }
-            self.stand_aside(Aside { position: self.meetings[at], lanes, last_run });
+            self.stand_aside(Aside { position: behind.meetings[at], lanes, last_run });
         }
     }
 

@@ -101,7 +101,7 @@ impl Emitter<'_> {
         let place = self.window(access, host)?;
         let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
         // What is not inside as a whole may still be for the lanes that run.
-        let outside = if self.masked { scattered } else { host };
+        let outside = if self.masked() { scattered } else { host };
         self.alike::<T>(access, &places, look, true, other)?;
         T::consecutive(self, access, place, &places, outside)?;
         self.prefetch(access, look)?;
@@ -112,7 +112,7 @@ impl Emitter<'_> {
             self.alike::<T>(access, &places, look, false, scattered)?;
             T::equal(self, access, place, &places, outside)?;
             self.a.jmp(moved)?;
-        } else if self.avx512 && !self.masked && access.count == 1 && access.bytes >= 4 {
+        } else if self.avx512 && !self.masked() && access.count == 1 && access.bytes >= 4 {
             self.alike::<T>(access, &places, look, false, scattered)?;
             self.store_last(access, place, places.element[0], outside)?;
             self.a.jmp(moved)?;

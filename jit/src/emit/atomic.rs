@@ -87,7 +87,7 @@ impl Emitter<'_> {
         let before = self.file.clone();
         let place = self.window(access, host)?;
         // Addresses of lanes that sit out may be any.
-        let lanes = match (guarded, self.masked) {
+        let lanes = match (guarded, self.masked()) {
             (true, _) => Some(r11d),
             (_, true) => Some(ebp),
             (false, false) => None,

@@ -156,7 +156,7 @@ impl Emitter<'_> {
             self.canonical(from)?;
         }
         let place = self.place(held.line);
-        match (self.avx512, self.masked) {
+        match (self.avx512, self.masked()) {
             (true, false) => self.a.vmovdqa64(zmmword_ptr(place), Z[from]),
             (false, false) => self.a.vmovdqa(ymmword_ptr(place), Y[from]),
             (true, true) => self.store_masked(from, held),
@@ -279,7 +279,7 @@ impl Emitter<'_> {
 
     /// Sets the masks of lanes.
     pub(super) fn lanes(&mut self) -> Done {
-        match (self.masked, self.avx512) {
+        match (self.masked(), self.avx512) {
             (false, _) => Ok(()),
             (true, true) => self.lanes_avx512(),
             (true, false) => self.lanes_avx2(),

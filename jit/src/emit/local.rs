@@ -125,7 +125,7 @@ impl Emitter<'_> {
 
     /// Writes a line of words to its place in a row, for the lanes that run.
     fn store_words(&mut self, from: usize, row: AsmMemoryOperand, number: u32) -> Done {
-        match (self.avx512, self.masked) {
+        match (self.avx512, self.masked()) {
             (true, false) => self.a.vmovdqu64(zmmword_ptr(row + 64 * number as i32), Z[from]),
             (true, true) => {
                 let place = zmmword_ptr(row + 64 * number as i32);

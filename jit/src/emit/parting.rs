@@ -3,13 +3,17 @@
 //! a stretch ends before all have met.
 
 use super::*;
+use crate::context::Behind;
 use crate::program::Step;
 
 /// Steps that lanes do within code that part at a branch, at most.
 const MOST_ASIDE: usize = 64;
 /// Lanes that stay behind, and the numbers of two kinds: for as long as others are in a loop, or up to where the ways of a branch
 /// meet.
-pub(super) const ASIDES: usize = offset_of!(Context, asides);
+pub(super) const BEHIND: usize = offset_of!(Context, behind);
+pub(super) const ASIDES: usize = BEHIND + offset_of!(Behind, lanes);
+const MEETINGS: usize = BEHIND + offset_of!(Behind, meetings);
+const LEFT_AFTER: usize = BEHIND + offset_of!(Behind, left_after);
 pub(super) const FAR: usize = 0;
 pub(super) const NEAR: usize = 1;
 
@@ -111,12 +115,9 @@ impl Emitter<'_> {
         self.a.xor(ecx, eax)?;
         self.a.popcnt(ecx, ecx)?;
         self.a.add(r10, rcx)?;
-        // Further steps are none of those that stay: those before are no longer counted for them, until they meet.
-        self.a.popcnt(ecx, edx)?;
-        self.a.imul_2(rcx, r8)?;
-        self.a.sub(r10, rcx)?;
+        self.stay(edx)?;
         self.a.or(dword_ptr(at(ASIDES + 4 * which)), edx)?;
-        self.a.mov(dword_ptr(at(offset_of!(Context, meetings) + 4 * which)), meeting)?;
+        self.a.mov(dword_ptr(at(MEETINGS + 4 * which)), meeting)?;
         self.a.xor(ebp, edx)?;
         self.only_lanes()
     }
@@ -136,11 +137,11 @@ impl Emitter<'_> {
         let fields = |offset| qword_ptr(at(offset));
         self.a.cmp(field(ASIDES + 4 * FAR), 0)?;
         self.a.je(first)?;
-        self.a.cmp(field(offset_of!(Context, meetings) + 4 * FAR), high as i32)?;
+        self.a.cmp(field(MEETINGS + 4 * FAR), high as i32)?;
         self.a.jne(leave)?;
         self.a.jmp(stays)?;
         self.a.set_label(&mut first)?;
-        self.a.mov(fields(offset_of!(Context, left_after) + 8 * FAR), r8)?;
+        self.a.mov(fields(LEFT_AFTER + 8 * FAR), r8)?;
         self.a.set_label(&mut stays)?;
         self.a.mov(edx, eax)?;
         if low == target {
@@ -152,7 +153,7 @@ impl Emitter<'_> {
         self.a.jbe(stops)?;
         self.a.mov(field(offset_of!(Context, stop)), high)?;
         self.a.set_label(&mut stops)?;
-        self.a.mov(rcx, fields(offset_of!(Context, left_after) + 8 * FAR))?;
+        self.a.mov(rcx, fields(LEFT_AFTER + 8 * FAR))?;
         self.a.add(rcx, fields(offset_of!(Context, patience)))?;
         self.a.jc(lasts)?;
         self.a.cmp(fields(offset_of!(Context, most)), rcx)?;
@@ -171,7 +172,7 @@ impl Emitter<'_> {
 
     /// What lanes do that part at a branch, which those of `eax` take, until they meet again.
     fn meet(&mut self, branch: u32, sides: &[Side], meeting: u32) -> Done {
-        self.a.mov(qword_ptr(at(offset_of!(Context, left_after) + 8 * NEAR)), r8)?;
+        self.a.mov(qword_ptr(at(LEFT_AFTER + 8 * NEAR)), r8)?;
         self.a.mov(edx, eax)?;
         self.stay_behind(NEAR, self.target(branch).unwrap_or(meeting))?;
         for (at, side) in sides.iter().enumerate() {
@@ -182,11 +183,11 @@ impl Emitter<'_> {
             }
             self.side(side)?;
         }
-        self.come_up()?;
+        self.come_up(NEAR)?;
         self.a.or(ebp, dword_ptr(at(ASIDES + 4 * NEAR)))?;
         self.a.mov(dword_ptr(at(ASIDES + 4 * NEAR)), 0)?;
         self.only_lanes()?;
-        (self.masked, self.apart, self.file) = (self.partial, false, self.empty());
+        (self.apart, self.file) = (false, self.empty());
         self.lanes()?;
         self.position = branch;
         let moved = self.moved_to(meeting);
@@ -197,7 +198,7 @@ impl Emitter<'_> {
 
     /// What the lanes `ebp` do of those that have parted.
     fn side(&mut self, Side { steps, stand, .. }: &Side) -> Done {
-        (self.masked, self.apart, self.predicate) = (true, true, None);
+        (self.apart, self.predicate) = (true, None);
         (self.start, self.file) = (steps.start, self.empty());
         self.shapes.clear();
         self.lanes()?;
@@ -215,28 +216,33 @@ impl Emitter<'_> {
 
     /// Those that ran stay at a position, and those that stayed run.
     fn change_sides(&mut self, position: u32) -> Done {
-        self.come_up()?;
+        self.come_up(NEAR)?;
+        self.stay(ebp)?;
         self.a.mov(ecx, dword_ptr(at(ASIDES + 4 * NEAR)))?;
         self.a.mov(dword_ptr(at(ASIDES + 4 * NEAR)), ebp)?;
-        self.a.mov(dword_ptr(at(offset_of!(Context, meetings) + 4 * NEAR)), position)?;
-        self.a.mov(qword_ptr(at(offset_of!(Context, left_after) + 8 * NEAR)), r8)?;
-        self.a.popcnt(edx, ebp)?;
-        self.a.imul_2(rdx, r8)?;
-        self.a.sub(r10, rdx)?;
+        self.a.mov(dword_ptr(at(MEETINGS + 4 * NEAR)), position)?;
+        self.a.mov(qword_ptr(at(LEFT_AFTER + 8 * NEAR)), r8)?;
         self.a.mov(ebp, ecx)?;
         self.only_lanes()
     }
 
-    /// Those that have stayed near sat out the steps since then; the runner to `rdi`.
-    fn come_up(&mut self) -> Done {
-        self.a.mov(rdi, qword_ptr(at(offset_of!(Context, runner))))?;
-        self.a.popcnt(ecx, dword_ptr(at(ASIDES + 4 * NEAR)))?;
-        self.a.imul_2(rcx, r8)?;
-        self.a.add(r10, rcx)
+    /// Further steps are none of the lanes that stay: those before are no longer counted for them, until they come up.
+    fn stay(&mut self, lanes: AsmRegister32) -> Done {
+        self.a.popcnt(r11d, lanes)?;
+        self.a.imul_2(r11, r8)?;
+        self.a.sub(r10, r11)
     }
 
-    /// The lanes `ebp` of the runner `rdi` run from here on.
+    /// Those that have stayed sat out the steps since then.
+    pub(super) fn come_up(&mut self, which: usize) -> Done {
+        self.a.popcnt(r11d, dword_ptr(at(ASIDES + 4 * which)))?;
+        self.a.imul_2(r11, r8)?;
+        self.a.add(r10, r11)
+    }
+
+    /// The lanes `ebp` of the runner run from here on.
     fn only_lanes(&mut self) -> Done {
+        self.a.mov(rdi, qword_ptr(at(offset_of!(Context, runner))))?;
         self.a.mov(dword_ptr(rdi + offset_of!(Runner, lanes)), ebp)?;
         self.a.mov(dword_ptr(at(offset_of!(Context, lanes))), ebp)?;
         self.a.popcnt(ecx, ebp)?;

@@ -53,7 +53,7 @@ impl Emitter<'_> {
     /// Sets a predicate register to `ecx` for the lanes of the step.
     pub(super) fn set_predicate(&mut self, to: Pred, guard: Pred) -> Done {
         let place = dword_ptr(r15 + 4 * to.index() as i32);
-        if self.masked || guard != Pred::TRUE {
+        if self.masked() || guard != Pred::TRUE {
             self.a.mov(esi, place)?;
             self.a.xor(ecx, esi)?;
             self.a.and(ecx, if guard == Pred::TRUE { ebp } else { r11d })?;

@@ -1,9 +1,9 @@
 //! Between stretches: whose turn it is, and which round follows. What code decides here without going back is what
 //! [`crate::team`] would decide.
 
-use super::parting::{ASIDES, FAR, NEAR};
+use super::parting::{ASIDES, BEHIND, FAR, NEAR};
 use super::*;
-use crate::context::{APART, Round, SHARED};
+use crate::context::{APART, Behind, Round, SHARED};
 
 impl Emitter<'_> {
     /// The turn of the runner `esi`, if it is in the round; else another round may follow.
@@ -245,19 +245,12 @@ impl Emitter<'_> {
 
     /// The stretch ends before all lanes have met that parted in it.
     fn end_apart(&mut self) -> Done {
-        for (at_context, at_runner) in [
-            (offset_of!(Context, asides), offset_of!(Runner, asides)),
-            (offset_of!(Context, meetings), offset_of!(Runner, meetings)),
-            (offset_of!(Context, left_after), offset_of!(Runner, left_after)),
-            (offset_of!(Context, left_after) + 8, offset_of!(Runner, left_after) + 8),
-        ] {
-            self.a.mov(r11, qword_ptr(at(at_context)))?;
-            self.a.mov(qword_ptr(rdi + at_runner), r11)?;
+        for part in (0..size_of::<Behind>()).step_by(8) {
+            self.a.mov(r11, qword_ptr(at(BEHIND + part)))?;
+            self.a.mov(qword_ptr(rdi + (offset_of!(Runner, behind) + part)), r11)?;
         }
         for which in [FAR, NEAR] {
-            self.a.popcnt(r11d, dword_ptr(at(ASIDES + 4 * which)))?;
-            self.a.imul_2(r11, r8)?;
-            self.a.add(r10, r11)?;
+            self.come_up(which)?;
         }
         self.a.mov(qword_ptr(at(ASIDES)), 0)?;
         self.a.or(eax, APART as i32)

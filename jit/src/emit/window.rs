@@ -43,7 +43,7 @@ const MOST_LINES: u32 = 4;
 impl Emitter<'_> {
     /// What is known of the addresses of an access.
     pub(super) fn look(&mut self, access: &Access, guarded: bool) -> Done<Look> {
-        if self.masked {
+        if self.masked() {
             return Ok(Look::First(None));
         }
         let known = |shape: &&Shape| shape.address == access.address && shape.stride == access.stride();

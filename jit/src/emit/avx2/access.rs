@@ -142,19 +142,19 @@ impl Emitter<'_> {
                     (Width::Word, Source::Register(own)) => self.a.vpcmpeqd(Y[to], Y[expected], Y[own])?,
                     (Width::Word, Source::Memory(own)) => self.a.vpcmpeqd(Y[to], Y[expected], own)?,
                 }
-                if self.masked {
+                if self.masked() {
                     // Those that run and are not as expected.
                     let lanes = of_line(LANES, access.address_width, half * each + part);
                     self.a.vpandn(Y[to], Y[to], lanes)?;
                 }
-                match (half + part, self.masked) {
+                match (half + part, self.masked()) {
                     (0, _) => {}
                     (_, true) => self.a.vpor(Y[S2], Y[S2], Y[S1])?,
                     (_, false) => self.a.vpand(Y[S2], Y[S2], Y[S1])?,
                 }
             }
         }
-        if self.masked {
+        if self.masked() {
             self.a.vptest(Y[S2], Y[S2])?;
             self.a.jne(other)?;
             return self.same_half();
@@ -180,7 +180,7 @@ impl Emitter<'_> {
             if access.store {
                 let Some(slot) = access.elements[0] else { continue };
                 let own = self.loaded(slot, number, S0)?;
-                if self.masked {
+                if self.masked() {
                     self.a.vmovdqa(Y[S1], of_line(LANES, access.width(), number))?;
                     self.a.vpmaskmovd(memory, Y[S1], Y[own])?;
                 } else {
@@ -298,7 +298,7 @@ impl Emitter<'_> {
         let delta = ymmword_ptr(at(DELTA));
         let (words, double) = (access.address_width == Width::Word, access.width() == Width::Double);
         let mask = |emitter: &mut Self, to: usize, part: Option<u32>| {
-            if !emitter.masked {
+            if !emitter.masked() {
                 return emitter.a.vpcmpeqd(Y[to], Y[to], Y[to]);
             }
             let lanes = of_line(LANES, access.width(), number);

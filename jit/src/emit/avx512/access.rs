@@ -58,7 +58,7 @@ impl Target for Moves {
             (1, 4 | 8) => emitter.consecutive(access, place, places.element[0], host),
             (1, _) => emitter.consecutive_narrow(access, place, places.element[0], host),
             // A mask for each word would have to be made.
-            _ if emitter.masked => emitter.a.jmp(host),
+            _ if emitter.masked() => emitter.a.jmp(host),
             _ => emitter.consecutive_vectors(access, place, &places.element, host),
         }
     }
@@ -136,7 +136,7 @@ impl Emitter<'_> {
             for part in 0..lanes {
                 let own = address[half * lanes + part];
                 let to = if half + part == 0 { k6 } else { k7 };
-                let mask = match (self.masked, access.address_width) {
+                let mask = match (self.masked(), access.address_width) {
                     (false, _) => to,
                     (true, Width::Word) => to.k(HALVES[half]),
                     (true, Width::Double) => to.k(QUARTERS[half * lanes + part]),
@@ -167,7 +167,7 @@ impl Emitter<'_> {
         }
         self.a.kortestw(k6, k6)?;
         self.a.jne(other)?;
-        if self.masked {
+        if self.masked() {
             self.same_half()?;
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Emitter<'_> {
             let each = width.rows() as usize;
             let from = [rax, rcx][number / each];
             let memory = zmmword_ptr(rdi + from + 64 * (number % each) as i32);
-            if self.masked {
+            if self.masked() {
                 let own = Z[element[number]];
                 match (width, access.store) {
                     (Width::Word, true) => self.a.vmovdqu32(memory.k(HALVES[number]), own)?,
@@ -210,9 +210,9 @@ impl Emitter<'_> {
         for number in 0..2 {
             let memory = rdi + [rax, rcx][number];
             let own = Z[element[number]];
-            let to = if self.masked && !access.store { own.k(HALVES[number]) } else { own };
+            let to = if self.masked() && !access.store { own.k(HALVES[number]) } else { own };
             let masked = |memory: AsmMemoryOperand| {
-                if self.masked { memory.k(HALVES[number]) } else { memory }
+                if self.masked() { memory.k(HALVES[number]) } else { memory }
             };
             match (access.store, access.bytes, access.signed) {
                 (true, 1, _) => self.a.vpmovdb(masked(xmmword_ptr(memory)), own)?,
@@ -481,7 +481,7 @@ impl Emitter<'_> {
 
     /// Those of a part's lanes that run, for a gather or a scatter, which clears them.
     fn lanes_to_k7(&mut self, lanes: AsmRegisterK) -> Done {
-        if self.masked { self.a.kmovd(k7, lanes) } else { self.a.kxnorw(k7, k7, k7) }
+        if self.masked() { self.a.kmovd(k7, lanes) } else { self.a.kxnorw(k7, k7, k7) }
     }
 
     /// Moves elements at any addresses.
@@ -493,7 +493,7 @@ impl Emitter<'_> {
         element: [usize; 8],
         host: CodeLabel,
     ) -> Done {
-        self.inside(access, place, self.masked.then_some(ebp), host)?;
+        self.inside(access, place, self.masked().then_some(ebp), host)?;
         let words = access.address_width == Width::Word;
         // Parts of as many lanes as a line of doubles has, or of words where all is words.
         let parts = if words && access.width() == Width::Word { 2 } else { 4 };
@@ -520,7 +520,7 @@ impl Emitter<'_> {
     /// Moves elements of lanes' own memory: of half a warp after the other, word by word.
     fn columns(&mut self, access: &Access, place: Place, places: &Places, host: CodeLabel) -> Done {
         let Places { address, ref element, spare: [base, offsets] } = *places;
-        self.inside(access, place, self.masked.then_some(ebp), host)?;
+        self.inside(access, place, self.masked().then_some(ebp), host)?;
         self.a.vmovdqa64(Z[base], Z[S0])?;
         for half in 0..2 {
             if access.address_width == Width::Word {
@@ -621,7 +621,7 @@ impl Emitter<'_> {
     /// Moves elements at any addresses lane after lane, by way of the context: narrow ones to memory, and those of a lane at
     /// once, as nobody may see half of them.
     fn lane_after_lane(&mut self, access: &Access, place: Place, places: &Places, host: CodeLabel) -> Done {
-        let lanes = self.masked.then_some(ebp);
+        let lanes = self.masked().then_some(ebp);
         Moves::places_inside(self, access, place, lanes, host)?;
         // Bytes of a lane, and what they take in the context.
         let (bytes, each) = (access.stride(), access.stride().max(4));
@@ -633,7 +633,7 @@ impl Emitter<'_> {
             self.vectors(access, at(OPERANDS[0]), &places.element)?;
         }
         let mut next = self.a.create_label();
-        if self.masked {
+        if self.masked() {
             self.a.mov(edx, ebp)?;
             self.a.set_label(&mut next)?;
             self.a.tzcnt(esi, edx)?;
@@ -641,7 +641,7 @@ impl Emitter<'_> {
             self.a.xor(esi, esi)?;
             self.a.set_label(&mut next)?;
         }
-        for lane in 0..if self.masked { 1 } else { TURN as i32 } {
+        for lane in 0..if self.masked() { 1 } else { TURN as i32 } {
             match access.address_width {
                 Width::Word => self.a.mov(eax, dword_ptr(rbx + rsi * 4 + (PLACES as i32 + 4 * lane)))?,
                 Width::Double => self.a.mov(rax, qword_ptr(rbx + rsi * 8 + (PLACES as i32 + 8 * lane)))?,
@@ -676,7 +676,7 @@ impl Emitter<'_> {
                 }
             }
         }
-        if self.masked {
+        if self.masked() {
             self.a.blsr(edx, edx)?;
         } else {
             self.a.add(esi, TURN as i32)?;

@@ -666,7 +666,7 @@ impl Emitter<'_> {
 
     /// Leaves in `k7` only lanes of a line of words that take part.
     fn lanes_of_k7(&mut self, number: u32, guard: Pred) -> Done {
-        if self.masked {
+        if self.masked() {
             self.a.kandw(k7, k7, HALVES[number as usize])?;
         }
         if guard != Pred::TRUE {
