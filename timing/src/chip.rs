@@ -386,6 +386,11 @@ pub enum ChipError {
 }
 
 impl Chip {
+    /// How many blocks are resident at a time, of which so many are on a multiprocessor.
+    pub fn blocks_at_once(&self, resident: u32) -> u64 {
+        u64::from(resident.max(1)) * u64::from(self.multiprocessors)
+    }
+
     /// An H200.
     ///
     /// # Panics

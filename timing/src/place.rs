@@ -43,7 +43,7 @@ impl Machine<'_> {
             self.residents.len() as u32 - 1
         });
         let launch = &self.chip.launch;
-        let is_first = index < self.launch.blocks_at_once(self.chip.multiprocessors);
+        let is_first = index < self.chip.blocks_at_once(self.launch.resident);
         let begins = if is_first { at + launch.block_start } else { at };
         let mut left = 0;
         for (order, warp) in block.warps.iter().enumerate() {

@@ -142,13 +142,6 @@ pub struct Launch {
     pub sources: Vec<Option<u32>>,
 }
 
-impl Launch {
-    /// How many blocks are resident at a time on so many multiprocessors.
-    pub fn blocks_at_once(&self, multiprocessors: u32) -> u64 {
-        u64::from(self.resident.max(1)) * u64::from(multiprocessors)
-    }
-}
-
 impl Default for Launch {
     fn default() -> Self {
         Launch { blocks: 0, resident: 1, cluster: 1, shared_bytes: 0, sources: Vec::new() }

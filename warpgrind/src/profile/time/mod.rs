@@ -304,7 +304,7 @@ pub fn time(
     }
     let code = Code::of(listing, ways);
     let cluster = u64::from(recorded.cluster.max(1));
-    let round = u64::from(residency.blocks().max(1)) * u64::from(chip.multiprocessors);
+    let round = chip.blocks_at_once(residency.blocks());
     let known = most.min(recorded.blocks.len() as u64);
     let timed = sample::timed_blocks(known, blocks, round, cluster);
     let mut work = Blocks {

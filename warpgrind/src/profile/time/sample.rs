@@ -24,7 +24,7 @@ pub struct Timing {
 impl Timing {
     /// How many blocks of a launch are timed at most, of which so many are resident on a multiprocessor together.
     pub fn most(&self, resident: u32) -> u64 {
-        let rounds = ROUNDS * u64::from(resident.max(1)) * u64::from(self.chip.multiprocessors);
+        let rounds = ROUNDS * self.chip.blocks_at_once(resident);
         self.blocks.unwrap_or(rounds.min(MOST_BLOCKS)).max(1)
     }
 }
