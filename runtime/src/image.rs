@@ -6,7 +6,8 @@
 //! architecture, flags and the uncompressed size.
 //!
 //! A cubin is an ELF file. Built with line information it has the PTX that it was made of, its lines ended by zero bytes, in
-//! a section `.nv_debug_ptx_txt`; nvlink leaves one for each unit, with a suffix.
+//! a section `.nv_debug_ptx_txt`; nvlink leaves one for each unit, with a suffix made of its text: of units that are equal it
+//! leaves one section with the text of each.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -220,9 +221,23 @@ pub fn cubin(bytes: &[u8]) -> Result<Program> {
     let mut texts = Vec::new();
     for header in sections.named(|name| name.starts_with(DEBUG_PTX))? {
         let (_, text) = sections.contents(header)?;
-        texts.push(text.iter().map(|&byte| if byte == 0 { b'\n' } else { byte }).collect());
+        let text: Vec<u8> = text.iter().map(|&byte| if byte == 0 { b'\n' } else { byte }).collect();
+        texts.extend(units(&text).into_iter().map(<[u8]>::to_vec));
     }
     Ok(Program { texts, registers: registers(bytes).unwrap_or_default() })
+}
+
+/// The units whose texts stand one behind the other: each begins with its version.
+fn units(text: &[u8]) -> Vec<&[u8]> {
+    const VERSION: &[u8] = b"\n.version";
+    let starts =
+        text.windows(VERSION.len()).enumerate().filter(|(_, at)| *at == VERSION).map(|(at, _)| at + 1);
+    // What stands before the first version belongs to it.
+    let first = usize::from(!text.starts_with(&VERSION[1..]));
+    let mut cuts = vec![0];
+    cuts.extend(starts.skip(first));
+    cuts.push(text.len());
+    cuts.windows(2).map(|unit| &text[unit[0]..unit[1]]).collect()
 }
 
 /// Registers of a cubin's kernels: attributes of the section `.nv.info`, each a format, a kind, and bytes or their count.
@@ -407,6 +422,17 @@ mod tests {
         );
         let texts = cubin(&file).unwrap().texts;
         assert_eq!(texts, [&b".version 8.0\n.target sm_80\n"[..], b".version 8.0\n"]);
+        // Equal units share a section.
+        let twice = elf(
+            0,
+            &[(
+                ".nv_debug_ptx_txt.5",
+                b"\0\0.version 8.5\0.weak .global .u32 x;\0\0.version 8.5\0.weak .global .u32 x;\0",
+            )],
+        );
+        let unit = b".version 8.5\n.weak .global .u32 x;\n";
+        assert_eq!(cubin(&twice).unwrap().texts, [[b"\n\n", &unit[..], b"\n"].concat(), unit.to_vec()]);
+        assert_eq!(cubin(&elf(0, &[(".nv_debug_ptx_txt", b"")])).unwrap().texts, [b""]);
         // One more that takes no bytes of the file.
         let mut nowhere = [0; SECTION];
         nowhere[4] = NOBITS as u8;

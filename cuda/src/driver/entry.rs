@@ -43,8 +43,13 @@ fn asking() -> Option<PathBuf> {
     files.skip_while(|file| *file == own).find_map(|file| file)
 }
 
+/// Whether JAX's compiler for CUDA is loaded.
+fn is_jax() -> bool {
+    std::fs::read_to_string("/proc/self/maps").is_ok_and(|files| files.contains("/xla_cuda_plugin"))
+}
+
 /// What is said to a program with NVIDIA's runtime library, by the file of that; nothing where the file does without.
-fn refusal(file: Option<&Path>) -> Option<String> {
+fn refusal(file: Option<&Path>, is_jax: bool) -> Option<String> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (what, help) = match file {
         // NVIDIA's compiler and linker, opened by their paths instead of through our libraries of these names.
@@ -59,6 +64,8 @@ fn refusal(file: Option<&Path>) -> Option<String> {
             format!("`{}` has NVIDIA's CUDA runtime library inside", file.display()),
             if file.parent().is_some_and(|folder| folder.ends_with("cuda/bindings/_internal")) {
                 "`python -m warpgrind.cuda_python SCRIPT` runs a script with Warpgrind's own"
+            } else if is_jax {
+                "`python -m warpgrind.jax SCRIPT` has the host compute JAX's factorisations and Fourier transforms; convolutions do without"
             } else {
                 "What needs this library cannot run"
             },
@@ -121,7 +128,7 @@ api! {
         // NVIDIA's compiler and linker ask too, and do without.
         if !crate::jit::is_inside()
             && !ASKED.load(Relaxed)
-            && let Some(refusal) = refusal(asking().as_deref())
+            && let Some(refusal) = refusal(asking().as_deref(), is_jax())
             && !ASKED.swap(true, Relaxed)
         {
             eprintln!("warpgrind: {refusal}");
@@ -142,13 +149,15 @@ mod tests {
 
     #[test]
     fn refusals_name_the_library_that_asks() {
-        let said = |file: Option<&str>| refusal(file.map(Path::new)).unwrap_or_default();
+        let said = |file: Option<&str>| refusal(file.map(Path::new), false).unwrap_or_default();
         assert!(said(Some("/v/lib/libcudart.so.13")).contains("opens this one by its path"));
         assert!(
             said(Some("/v/lib/libcublasLt.so.13")).starts_with("`/v/lib/libcublasLt.so.13` has NVIDIA's")
         );
         let bindings = "/v/lib/cuda/bindings/_internal/runtime.cpython-311-x86_64-linux-gnu.so";
         assert!(said(Some(bindings)).contains("python -m warpgrind.cuda_python"));
+        let of_jax = refusal(Some(Path::new("/v/lib/libcudnn_graph.so.9")), true);
+        assert!(of_jax.is_some_and(|said| said.contains("python -m warpgrind.jax")));
         assert!(said(Some("/home/me/app")).contains("-cudart shared"));
         assert!(said(None).contains("-cudart shared"));
     }
@@ -156,7 +165,7 @@ mod tests {
     #[test]
     fn compilers_that_do_without_are_not_named() {
         for library in ["/v/lib/libnvrtc.so.13", "/v/lib/libnvJitLink.so.12"] {
-            assert_eq!(refusal(Some(Path::new(library))), None, "{library}");
+            assert_eq!(refusal(Some(Path::new(library)), false), None, "{library}");
         }
     }
 }
