@@ -216,9 +216,9 @@ fn window_of(access: &Access) -> Option<(Space, Width)> {
 
 /// How a load or store is done.
 fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> Kind {
-    // Others may wait for it, and it for them: how often is the interpreter's business, but where all are of one block.
+    // On x86 a move is as strong as any access has to be: fences are others' business.
     let polls = access.strong && !store;
-    if access.strong && access.space != AccessSpace::Shared || access.asynchronous != Asynchronous::No {
+    if access.asynchronous != Asynchronous::No {
         return Kind::Leave(Uses::All);
     }
     let slots = &code.slots[access.elements.start as usize..][..access.elements.len as usize];
