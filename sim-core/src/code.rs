@@ -372,6 +372,8 @@ pub struct Access {
     pub signed: bool,
     /// Strong (relaxed or stronger, volatile, mmio): other threads may wait for it.
     pub strong: bool,
+    /// A load of a loop that does nothing but wait for another thread.
+    pub spins: bool,
     /// Memory order.
     pub order: MemOrder,
     /// Scope, of strong accesses.
@@ -402,6 +404,7 @@ impl Access {
             size,
             signed: false,
             strong: false,
+            spins: false,
             order: MemOrder::Weak,
             scope: Scope::Sys,
             asynchronous: Asynchronous::No,

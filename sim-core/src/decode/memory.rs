@@ -34,6 +34,7 @@ impl Place {
             size,
             signed: false,
             strong,
+            spins: false,
             order,
             scope: Scope::Sys,
             asynchronous: Asynchronous::No,
@@ -176,7 +177,9 @@ impl Decoder<'_> {
         let access = place.access(ty.bytes() as u8, order, elements, element);
         let list = &self.code.slots[elements.start as usize..];
         let simple = simple(ty, list);
-        Ok(Access { signed: ty.is_signed(), scope: op.scope().unwrap_or(Scope::Sys), simple, ..access })
+        let (signed, scope) = (ty.is_signed(), op.scope().unwrap_or(Scope::Sys));
+        let spins = self.spinning.get(self.at as usize).copied().unwrap_or(false);
+        Ok(Access { signed, scope, simple, spins, ..access })
     }
 
     pub(super) fn load(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {

@@ -33,6 +33,7 @@ mod parting;
 mod patience;
 mod registers;
 mod rewrite;
+mod spinning;
 mod sync;
 mod texture;
 mod warpgroup;
@@ -46,6 +47,7 @@ use parting::parting;
 pub(crate) use patience::{Endless, Patience};
 use registers::Allocation;
 pub use rewrite::Rewrite;
+use spinning::spinning;
 
 /// Why an instruction cannot be decoded; the text names what is not supported.
 pub(crate) type Refusal = String;
@@ -341,6 +343,8 @@ struct Decoder<'a> {
     replaced: FxHashMap<u32, ptx_frontend::Op>,
     /// Each register has a place of its own, each instruction can be stopped at.
     inspectable: bool,
+    /// By instruction: see [`Access::spins`].
+    spinning: Vec<bool>,
 }
 
 /// Bytes between two local variables, so that running over one's end hits nothing.
@@ -419,6 +423,7 @@ impl<'a> Decoder<'a> {
             first_accumulator: 0,
             replaced: FxHashMap::default(),
             inspectable: false,
+            spinning: Vec::new(),
         }
     }
 
@@ -438,6 +443,7 @@ impl<'a> Decoder<'a> {
             1 => parting(self.module, self.body, &flow, self.function.registers.len(), patience)?,
             _ => Vec::new(),
         };
+        self.spinning = spinning(self.module, self.body);
         let start = self.code.insts.len() as u32;
         let mut position_of_block = vec![u32::MAX; flow.blocks.len()];
         let mut fixups: Vec<(usize, u32)> = Vec::new();

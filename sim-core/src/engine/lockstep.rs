@@ -93,7 +93,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Runs the whole warps of the block together for about `slice` instructions in all; `None` if there
     /// are fewer than two, of a block that has so many.
     pub(crate) fn run_together(&mut self, slice: u64) -> Option<Together> {
-        let mut left = slice as i64;
+        let (mut left, spins) = (slice as i64, self.worker.spins);
         let mut first = true;
         // A block that code runs from its start to its end needs no team.
         if self.stands_at_code() {
@@ -108,7 +108,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         let mut team = Team { members: SmallVec::new(), count: 0, next: LEFT, width: 0 };
         loop {
-            if left <= 0 {
+            if left <= 0 || self.worker.has_spun(spins) {
                 let stopped = self.worker.grid.stop.load(Ordering::Relaxed);
                 let pause = if stopped { Pause::Stopped } else { Pause::Slice };
                 let ran = (slice as i64 - left) as u64;
@@ -118,7 +118,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 return (!first).then_some(Together::over(slice as i64 - left));
             }
             first = false;
-            while left > 0 && team.choose() {
+            while left > 0 && !self.worker.has_spun(spins) && team.choose() {
                 let run = self.run_team(&mut team, &mut left);
                 if let Run::Over = run {
                     return Some(Together::over(slice as i64 - left));
@@ -219,10 +219,11 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// A warp runs alone for `least` instructions and then until it is whole again, or cannot go on.
     pub(super) fn make_whole(&mut self, warp: usize, least: u64, left: &mut i64) {
         self.index = warp;
+        let spins = self.worker.spins;
         if least > 0 {
             *left -= self.run_warp(least).1 as i64;
         }
-        if *left > 0 && !self.warp().is_whole() {
+        if *left > 0 && !self.warp().is_whole() && !self.worker.has_spun(spins) {
             self.until_whole = true;
             *left -= self.run_warp(*left as u64).1 as i64;
             self.until_whole = false;

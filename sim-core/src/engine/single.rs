@@ -95,7 +95,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 }
                 Flow::EndTurn => {
                     self.warp_mut().stop(chosen, &group, Wait::Ready);
-                    turn.left = 0;
+                    turn.end();
                 }
                 Flow::Exit => {
                     let warp = self.warp_mut();

@@ -253,7 +253,7 @@ impl<O: Observer> Worker<'_, O> {
             // A warp alone passes barriers in code, too.
             let passes = warps > 1 || peers.count() == 0 && self.compiled.is_some();
             if together && passes && single_turns == 0 && !self.goes_in_step() {
-                let before = self.waits;
+                let (before, spins) = (self.waits, self.spins);
                 let slice = if waiting_turns > 0 { WAITING_SLICE } else { WARP_SLICE } * warps as u64;
                 let mut machine =
                     Machine { worker: self, cta, peers: peers.reborrow(), index: 0, until_whole: false };
@@ -270,7 +270,8 @@ impl<O: Observer> Worker<'_, O> {
                         if self.waits_in_vain(cta, warps as u64) {
                             return End::Finished;
                         }
-                        waiting_turns += warps as u64;
+                        let spun = self.has_spun(spins) && !left_out;
+                        waiting_turns += if spun { WAITING_ROUNDS } else { 1 } * warps as u64;
                         if self.gives_way(&mut waiting_turns, warps) {
                             return End::GaveWay;
                         }
@@ -291,6 +292,7 @@ impl<O: Observer> Worker<'_, O> {
             if self.goes_in_step() && self.others_wait() && cta.passes_in_step() {
                 return End::GaveWay;
             }
+            let spins = self.spins;
             let mut turn = match rest.take() {
                 Some(rest) => rest,
                 None if self.is_to_pause() => {
@@ -339,8 +341,13 @@ impl<O: Observer> Worker<'_, O> {
                     if self.waits_in_vain(cta, 1) {
                         return End::Finished;
                     }
+                    let mut waiting = warps;
+                    if self.has_spun(spins) {
+                        waiting_turns += WAITING_ROUNDS - 1;
+                        waiting = (0..warps).filter(|&at| cta.can_run(at)).count();
+                    }
                     waiting_turns += 1;
-                    if self.gives_way(&mut waiting_turns, warps) {
+                    if self.gives_way(&mut waiting_turns, waiting) {
                         return End::GaveWay;
                     }
                 }

@@ -65,6 +65,7 @@ struct WorkerState {
     turn: Option<BlockTurn>,
     stats: Stats,
     waits: u64,
+    spins: u64,
     params: Vec<u8>,
     random: Option<Random>,
     alone: bool,
@@ -127,6 +128,7 @@ impl<O: Observer> Worker<'_, O> {
                 turn: self.turn.clone(),
                 stats: self.stats,
                 waits: self.waits,
+                spins: self.spins,
                 params: self.params.clone(),
                 random: self.random,
                 alone: self.alone,
@@ -144,10 +146,10 @@ impl<O: Observer> Worker<'_, O> {
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint) {
         let Checkpoint { grid, worker, memory, heap, launches, weak, held: _ } = checkpoint;
         self.grid.restore(grid);
-        let WorkerState { hand, turn, stats, waits, params, random, alone, fuel } = worker;
+        let WorkerState { hand, turn, stats, waits, spins, params, random, alone, fuel } = worker;
         self.hand.clone_from(hand);
         self.turn.clone_from(turn);
-        (self.stats, self.waits, self.random) = (*stats, *waits, *random);
+        (self.stats, self.waits, self.spins, self.random) = (*stats, *waits, *spins, *random);
         self.params.clone_from(params);
         (self.alone, self.fuel) = (*alone, *fuel);
         self.grid.memory.restore(memory);

@@ -45,6 +45,12 @@ impl WarpTurn {
         WarpTurn { index, slice, left: slice as i64, waits, fair: false, group: None }
     }
 
+    /// Ends it here.
+    pub(crate) fn end(&mut self) {
+        self.slice = self.ran();
+        self.left = 0;
+    }
+
     /// Warp instructions that it ran.
     pub(crate) fn ran(&self) -> u64 {
         (self.slice as i64 - self.left) as u64

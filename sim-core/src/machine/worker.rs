@@ -31,6 +31,8 @@ pub(crate) struct Worker<'g, O> {
     /// Instructions executed that a thread may use to wait for another: strong accesses, atomics,
     /// `nanosleep`.
     pub waits: u64,
+    /// Those of them that are loads of loops that do nothing but wait: each of [`SPINS`] ends a turn.
+    pub spins: u64,
     /// Parameters of the kernel.
     pub params: Vec<u8>,
     pub random: Option<Random>,
@@ -56,6 +58,8 @@ pub(crate) struct Worker<'g, O> {
     pub panel: Option<Box<Panel>>,
 }
 
+/// Loads of loops that do nothing but wait after which it is another's turn: what is waited for may come only then.
+const SPINS: u64 = 64;
 /// Warp instructions between two looks at the limits.
 const FUEL: u64 = 200_000;
 /// What an instruction that may take long counts as, of those between two looks at the clock.
@@ -74,6 +78,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             hint_changes: 0,
             stats: Stats::default(),
             waits: 0,
+            spins: 0,
             params: grid.launch.params.clone(),
             random: None,
             spare: Vec::new(),
@@ -89,6 +94,19 @@ impl<'g, O: Observer> Worker<'g, O> {
             tile: None,
             panel: None,
         }
+    }
+
+    /// Counts a load of a loop that does nothing but wait; whether it ends the turn.
+    #[inline(always)]
+    pub(crate) fn spin(&mut self) -> bool {
+        self.spins += 1;
+        self.spins.is_multiple_of(SPINS) && self.random.is_none()
+    }
+
+    /// Whether a turn that began with so many [`Worker::spins`] was ended by them.
+    #[inline(always)]
+    pub(crate) fn has_spun(&self, before: u64) -> bool {
+        self.spins / SPINS > before / SPINS && self.random.is_none()
     }
 
     /// Whether it is to stand still here, between two turns.

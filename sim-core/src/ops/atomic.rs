@@ -525,6 +525,7 @@ mod tests {
             size: (ty.bits() / 8) as u8,
             signed: false,
             strong: true,
+            spins: false,
             order: MemOrder::Relaxed,
             scope: Scope::Gpu,
             asynchronous: crate::code::Asynchronous::No,

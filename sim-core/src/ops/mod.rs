@@ -209,6 +209,10 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.tell_of_question(registers, &at);
         }
         let done = self.load(registers, &at);
+        if access.spins && done.is_ok() && self.worker.spin() {
+            group.position += 1;
+            return Flow::EndTurn;
+        }
         self.accessed(group, done)
     }
 

@@ -218,7 +218,8 @@ fn window_of(access: &Access) -> Option<(Space, Width)> {
 fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> Kind {
     // On x86 a move is as strong as any access has to be: fences are others' business.
     let polls = access.strong && !store;
-    if access.asynchronous != Asynchronous::No {
+    // How often a loop looks that does nothing else is the interpreter's business.
+    if access.spins || access.asynchronous != Asynchronous::No {
         return Kind::Leave(Uses::All);
     }
     let slots = &code.slots[access.elements.start as usize..][..access.elements.len as usize];
