@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import sparse
+from jax.experimental.sparse.linalg import spsolve
 from jax.scipy import linalg
 
 #: Which the CPU does not have.
@@ -60,6 +61,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "sparse matrices": (
         lambda x, y: [kind.fromdense(x, nse=20) @ y for kind in (sparse.COO, sparse.CSR, sparse.BCOO)],
         (np.where(a > 0.3, a, 0), a),
+    ),
+    "a sparse system": (
+        spsolve,
+        (np.arange(1, 7, dtype=np.float32), np.arange(6, dtype=np.int32), np.arange(7, dtype=np.int32), a[0]),
     ),
     "random numbers with a covariance": (
         lambda c: jax.random.multivariate_normal(jax.random.key(3), jnp.zeros(6), c, (4,)),

@@ -27,6 +27,7 @@ import numpy as np
 from jax._src.interpreters import mlir
 from jax._src.lax import linalg
 from jax.experimental.sparse import coo, csr
+from jax.experimental.sparse import linalg as sparse_linalg
 from jax.extend.core import Primitive
 
 from . import _script
@@ -91,7 +92,7 @@ def enable() -> None:
     found = mlir._platform_specific_lowerings["cuda"].get(convolution, mlir._lowerings[convolution])
     mlir.register_lowering(convolution, _convolution(found.rule), platform="cuda")
     # A permutation of an LU factorisation is a kernel in machine code on a GPU.
-    for primitive in [*_primitives(linalg), jax.lax.fft_p]:
+    for primitive in [*_primitives(linalg, sparse_linalg), jax.lax.fft_p]:
         mlir.register_lowering(primitive, _called_back(primitive), platform="cuda")
     # Without a GPU's own way they are compiled as for any other device.
     for primitive in _primitives(coo, csr):
