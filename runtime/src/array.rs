@@ -78,6 +78,8 @@ const FORMATS: [(u32, Format, Option<u32>); 35] = [
 
 /// Formats that a device has and this one has not: those of several planes.
 const UNSUPPORTED: [std::ops::RangeInclusive<u32>; 2] = [0x9f..=0xb1, 0xcc..=0xff];
+/// Their channels.
+const PLANE_CHANNELS: u32 = 3;
 
 impl Format {
     /// Bytes of a channel, of packed ones in the mean, of compressed elements those that CUDA's runtime gives them.
@@ -123,7 +125,11 @@ impl Element {
     /// `INVALID_VALUE` for what is none, `NOT_SUPPORTED` for formats of several planes.
     pub fn of_number(number: u32, channels: u32) -> Result<Self> {
         if UNSUPPORTED.iter().any(|range| range.contains(&number)) {
-            return Err(Status::NOT_SUPPORTED);
+            return Err(if channels == PLANE_CHANNELS {
+                Status::NOT_SUPPORTED
+            } else {
+                Status::INVALID_VALUE
+            });
         }
         let found = FORMATS
             .iter()
@@ -170,9 +176,11 @@ pub mod array_flags {
     pub const SPARSE: u32 = 0x40;
     /// Waits for its memory, which is not supported.
     pub const DEFERRED: u32 = 0x80;
+    /// For video units, which changes nothing here.
+    pub const VIDEO: u32 = 0x100;
 }
 
-use array_flags::{CUBE, DEFERRED, GATHER, LAYERED, SPARSE, SURFACE};
+use array_flags::{CUBE, DEFERRED, GATHER, LAYERED, SPARSE, SURFACE, VIDEO};
 
 /// The shape of an array: extents in elements, 0 for dimensions that it does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -192,6 +200,13 @@ pub struct ArrayShape {
 /// The most extents of arrays of a kind.
 struct Most([i32; 3]);
 
+/// Those of a volume that is deeper than others may be.
+const DEEP: [i32; 3] = [
+    a::MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE,
+    a::MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE,
+    a::MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE,
+];
+
 impl ArrayShape {
     /// Whether the depth counts layers or faces.
     pub const fn is_layered(&self) -> bool {
@@ -201,14 +216,11 @@ impl ArrayShape {
     /// The attributes of a device that say how large it may be, if its flags and dimensions agree.
     fn limits(&self) -> Result<Most> {
         let Self { width, height, depth, flags, .. } = *self;
-        if flags & (SPARSE | DEFERRED) != 0 {
-            return Err(Status::NOT_SUPPORTED);
-        }
         let is_compressed = matches!(self.element.format, Format::Compressed { .. });
-        if (is_compressed || self.element.format == Format::Packed) && flags & SURFACE != 0 {
+        if is_compressed && flags & SURFACE != 0 {
             return Err(Status::NOT_SUPPORTED);
         }
-        let kind = flags & !SURFACE;
+        let kind = flags & !(SURFACE | VIDEO | SPARSE | DEFERRED);
         let fits = match kind {
             0 => depth == 0 || height > 0,
             LAYERED => depth > 0,
@@ -217,6 +229,8 @@ impl ArrayShape {
             GATHER => height > 0 && depth == 0,
             _ => false,
         };
+        // Sparse arrays are of two dimensions or three, and neither surfaces nor cubemaps.
+        let fits = fits && (flags & SPARSE == 0 || height > 0 && flags & (SURFACE | CUBE | DEFERRED) == 0);
         if width == 0 || !fits || is_compressed && height == 0 {
             return Err(Status::INVALID_VALUE);
         }
@@ -249,11 +263,20 @@ impl ArrayShape {
     /// Bytes of it, if the attributes of a device allow it.
     pub(crate) fn size(&self, attribute: impl Fn(i32) -> Result<usize>) -> Result<u64> {
         let Most(most) = self.limits()?;
-        for (extent, number) in [self.width, self.height, self.depth].into_iter().zip(most) {
-            let most = if number == 0 { 0 } else { attribute(number)? };
-            if extent > most {
-                return Err(Status::INVALID_VALUE);
+        let fits = |most: [i32; 3]| -> Result<bool> {
+            for (extent, number) in [self.width, self.height, self.depth].into_iter().zip(most) {
+                if extent > if number == 0 { 0 } else { attribute(number)? } {
+                    return Ok(false);
+                }
             }
+            Ok(true)
+        };
+        let is_volume = most[2] == a::MAXIMUM_TEXTURE3D_DEPTH;
+        if !fits(most)? && !(is_volume && fits(DEEP)?) {
+            return Err(Status::INVALID_VALUE);
+        }
+        if self.flags & (SPARSE | DEFERRED) != 0 {
+            return Err(Status::NOT_SUPPORTED);
         }
         let rows = self.rows().checked_mul(self.depth.max(1));
         let columns = self.width.div_ceil(self.element.side());
@@ -358,7 +381,8 @@ mod tests {
         }
         assert_eq!(Element::of_number(4, 1), Err(Status::INVALID_VALUE));
         assert_eq!(Element::of_number(0xc0, 2), Err(Status::INVALID_VALUE));
-        assert_eq!(Element::of_number(0x9f, 1), Err(Status::NOT_SUPPORTED), "several planes");
+        assert_eq!(Element::of_number(0x9f, 3), Err(Status::NOT_SUPPORTED), "several planes");
+        assert_eq!(Element::of_number(0x9f, 1), Err(Status::INVALID_VALUE));
         assert_eq!(Element::of_number(2, 4).unwrap().bytes(), 8);
     }
 
@@ -375,7 +399,7 @@ mod tests {
             shape(131_073, 0, 0),
             shape(50, 65_537, 0),
             shape(10, 0, 10),
-            shape(10, 10, 16_385),
+            shape(10, 10, 32_769),
         ] {
             assert_eq!(size(bad), Err(Status::INVALID_VALUE), "{bad:?}");
         }
@@ -399,7 +423,25 @@ mod tests {
             let shape = ArrayShape { flags, ..shape(width, height, depth) };
             assert_eq!(size(shape).is_ok(), fine, "{flags} {extents:?}");
         }
-        assert_eq!(size(ArrayShape { flags: SPARSE, ..shape(6, 6, 0) }), Err(Status::NOT_SUPPORTED));
+        let with = |flags, extents: [usize; 3]| {
+            let [width, height, depth] = extents;
+            size(ArrayShape { flags, ..shape(width, height, depth) })
+        };
+        assert_eq!(with(SPARSE, [6, 6, 0]), Err(Status::NOT_SUPPORTED));
+        assert_eq!(with(DEFERRED, [6, 0, 0]), Err(Status::NOT_SUPPORTED));
+        for (flags, extents) in [
+            (SPARSE, [6, 0, 0]),
+            (SPARSE | SURFACE, [6, 6, 0]),
+            (SPARSE | CUBE, [6, 6, 6]),
+            (SPARSE | DEFERRED, [6, 6, 0]),
+            (DEFERRED | GATHER, [6, 6, 6]),
+            (SPARSE, [6, 131_073, 0]),
+        ] {
+            assert_eq!(with(flags, extents), Err(Status::INVALID_VALUE), "{flags:#x} {extents:?}");
+        }
+        assert_eq!(with(VIDEO | LAYERED, [6, 6, 3]), with(LAYERED, [6, 6, 3]));
+        // Deep volumes are narrower.
+        assert!(with(0, [1, 2, 32_768]).is_ok() && with(0, [8193, 2, 32_768]).is_err());
     }
 
     #[test]

@@ -166,7 +166,8 @@ fn texels(element: Element) -> (TexelFormat, bool) {
             return (TexelFormat::compressed(blocks, true), !blocks.is_float());
         }
     };
-    (TexelFormat::plain(channel, element.channels as u8), fraction)
+    let format = TexelFormat::plain(channel, element.channels as u8);
+    (TexelFormat { fractions: fraction, ..format }, fraction)
 }
 
 fn level_of(array: &Array) -> Level {
@@ -266,9 +267,15 @@ impl View {
                 TexelFormat::plain(channel, [1, 2, 4][number % 3])
             }
         };
-        // Levels that the array lacks are no error.
+        // Levels that a mipmapped array lacks are no error; other arrays have but one.
         let [first, last] = self.levels;
-        if format.bytes() != image.format.bytes() || first > last {
+        let has_levels = matches!(resource, Resource::Mipmapped(_));
+        if format.bytes() != image.format.bytes() || first > last || last > 0 && !has_levels {
+            return Err(Status::INVALID_VALUE);
+        }
+        // Layers of cubemaps are whole cubes.
+        let is_cube = matches!(image.shape, TextureShape::Cube | TextureShape::CubeLayered);
+        if self.layers != [0, 0] && (!image.shape.is_layered() || image.shape == TextureShape::Cube) {
             return Err(Status::INVALID_VALUE);
         }
         let [first, last] =
@@ -294,9 +301,13 @@ impl View {
             if first > last || wanted[2] != whole[2] || is_high {
                 return Err(Status::INVALID_VALUE);
             }
+            let slices = if is_cube { 6 } else { 1 };
+            let there = image.levels[0].extent[2] / slices;
+            // A cubemap is read as if it ended with the cubes that there are.
+            let last = if is_cube { last.min(there.saturating_sub(1)).max(first) } else { last };
             for level in &mut image.levels {
-                level.base += u64::from(first) * level.slice;
-                level.extent[2] = last - first + 1;
+                level.base += u64::from(first * slices) * level.slice;
+                level.extent[2] = (last - first + 1) * slices;
             }
         }
         image.format = format;

@@ -43,6 +43,9 @@ pub(crate) fn memory(
 }
 
 fn resource_of(said: &ResourceDesc) -> Result<Resource> {
+    if said.flags != 0 {
+        return Err(Status::INVALID_VALUE);
+    }
     match said.kind {
         ARRAY | MIPMAPPED_ARRAY => arrays(said.kind, said.resource[0]).map_err(|_| Status::INVALID_VALUE),
         LINEAR | PITCHED => {

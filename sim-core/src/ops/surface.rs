@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
-use crate::texture::{Channel, Format, Found, Image, Object, Shape, place};
+use crate::texture::{Channel, Format, Found, Image, Object, Shape, place, stored_fraction};
 use numerics::{Rounding, cvt::f16_f32};
 use semantics::lanes::{LaneMask, Registers, WARP_SIZE};
 
@@ -237,12 +237,14 @@ fn outside(op: &TextureOp, image: &Image, at: [i32; 3], layer: u32, bytes: u32) 
     )
 }
 
-/// A texel of channels that are converted: integers are cut to what the format holds, floats are rounded.
+/// A texel of channels that are converted: integers are cut to what the format holds, floats are rounded, also those that are
+/// stored as fractions.
 fn packed(format: Format, channels: [u32; 4]) -> [u32; 4] {
     let bytes = format.channel.bytes();
     let mut words = [0; 4];
     for (number, &value) in channels.iter().enumerate().take(usize::from(format.channels)) {
         let bits = match format.channel {
+            channel if format.fractions => stored_fraction(channel, number, value),
             Channel::Float(2) if f32::from_bits(value).is_nan() => value >> 31 << 15 | 0x7fff,
             Channel::Float(2) => u32::from(f16_f32(value, Rounding::Rz)),
             Channel::Unsigned(1) => value.min(0xff),
@@ -252,6 +254,7 @@ fn packed(format: Format, channels: [u32; 4]) -> [u32; 4] {
             _ => value,
         };
         match bytes {
+            _ if format.channel == Channel::Packed => words[0] |= bits << (10 * number),
             1 => words[0] |= bits << (8 * number),
             2 => words[number / 2] |= bits << (16 * (number & 1)),
             _ => words[number] = bits,

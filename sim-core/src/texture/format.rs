@@ -66,12 +66,20 @@ pub struct Format {
     pub blocks: Option<Blocks>,
     /// Whether a fourth channel that they lack reads as one, not as zero.
     pub opaque: bool,
+    /// Whether formatted stores take floats for its integers: fractions of the largest one.
+    pub fractions: bool,
 }
 
 impl Format {
     /// So many channels, not compressed.
     pub const fn plain(channel: Channel, channels: u8) -> Format {
-        Format { channel, channels, blocks: None, opaque: false }
+        Format {
+            channel,
+            channels,
+            blocks: None,
+            opaque: false,
+            fractions: matches!(channel, Channel::Packed),
+        }
     }
 
     /// What compressed texels become. One and two channels have 16 bits, which interpolation fills. The fourth channel reads as
@@ -85,7 +93,7 @@ impl Format {
             Blocks::Bc5 => (Channel::Unsigned(2), 2),
             Blocks::Bc5Signed => (Channel::Signed(2), 2),
         };
-        Format { channel, channels, blocks: Some(blocks), opaque }
+        Format { channel, channels, blocks: Some(blocks), opaque, fractions: false }
     }
 
     /// Bytes of a texel, or of a block of them.
@@ -174,16 +182,10 @@ impl Kind {
                     cut
                 }
             }
-            Self::Unsigned(bytes) => {
-                let most = if bytes == 1 { 255.0 } else { 65535.0 };
-                self.decode(steps(colour.max(0.0), most) as u32)
-            }
-            Self::Signed(bytes) => {
-                let most = if bytes == 1 { 127.0 } else { 32767.0 };
-                self.decode(steps(colour, most) as u32)
-            }
+            Self::Unsigned(bytes) => self.decode(steps(colour.max(0.0), 8 * u32::from(bytes)) as u32),
+            Self::Signed(bytes) => self.decode(steps(colour, 8 * u32::from(bytes) - 1) as u32),
             // With the filter's 16 bits.
-            Self::Packed(_) => steps(colour.max(0.0), 65535.0) as u32,
+            Self::Packed(_) => steps(colour.max(0.0), 16) as u32,
             Self::Srgb => srgb::encoded(colour.clamp(0.0, 1.0)).into(),
             Self::Integer(channel) => match channel.bytes() {
                 1 => self.decode(bits & 0xff),
@@ -241,10 +243,25 @@ impl Kind {
     }
 }
 
-/// The integer of a border's colour: up from nine sixteenths on, as on an H200.
-fn steps(colour: f32, most: f64) -> i32 {
-    let steps = (f64::from(colour.abs().min(1.0)) * most + 7.0 / 16.0).floor() as i32;
-    if colour < 0.0 { -steps } else { steps }
+/// A float as a fraction of the largest integer of so many bits, as on an H200: it is cut to four bits more before it is rounded.
+fn steps(x: f32, bits: u32) -> i32 {
+    let cut = (f64::from(x.abs().min(1.0)) * f64::from(1u32 << (bits + 4))).floor() as u64;
+    let steps = ((cut * ((1 << bits) - 1) + (1 << (bits + 3))) >> (bits + 4)) as i32;
+    if x < 0.0 { -steps } else { steps }
+}
+
+/// The bits of channel `number` that a formatted store makes of a float, where a format takes those for integers. NaN is zero.
+pub(crate) fn stored_fraction(channel: Channel, number: usize, bits: u32) -> u32 {
+    let x = f32::from_bits(bits);
+    let x = if x.is_nan() { 0.0 } else { x };
+    match channel {
+        Channel::Packed => steps(x.max(0.0), PACKED_BITS[number].into()) as u32,
+        Channel::Signed(bytes) => {
+            let bits = 8 * u32::from(bytes);
+            steps(x, bits - 1) as u32 & ((1 << bits) - 1)
+        }
+        channel => steps(x.max(0.0), 8 * channel.bytes()) as u32,
+    }
 }
 
 /// A fraction of `most`, as the nearest float.

@@ -20,6 +20,7 @@ mod table;
 pub use blocks::{Blocks, SIDE as BLOCK_SIDE};
 pub use coordinate::AddressMode;
 pub(crate) use cube::major_axis;
+pub(crate) use format::stored_fraction;
 pub use format::{Channel, Format};
 pub(crate) use sample::{Fetch, Lod, Texels, fetch, gather, integer};
 pub(crate) use surface::place;

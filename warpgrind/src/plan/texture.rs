@@ -68,6 +68,8 @@ pub(super) struct Described {
     channels: u8,
     #[serde(default)]
     array: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    fractions: bool,
     levels: Vec<DescribedLevel>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sampler: Option<DescribedSampler>,
@@ -168,9 +170,13 @@ fn converted(of: Described, is_surface: bool, span: Range<usize>) -> Result<Obje
     if !matches!(of.channels, 1 | 2 | 4) {
         return wrong("`channels` is 1, 2 or 4");
     }
-    if format.channel == Channel::Packed && (of.channels != 4 || is_surface) {
-        return wrong("`u10_10_10_2` is of four `channels`, and of textures");
+    if format.channel == Channel::Packed && of.channels != 4 {
+        return wrong("`u10_10_10_2` is of four `channels`");
     }
+    if of.fractions && !matches!(format.channel, Channel::Unsigned(1 | 2) | Channel::Signed(1 | 2)) {
+        return wrong("`fractions` are of one or two bytes");
+    }
+    let format = Format { fractions: format.fractions || of.fractions, ..format };
     if of.levels.is_empty() || of.levels.len() > MOST_LEVELS {
         return wrong("`levels` are one or more, and at most 32");
     }
@@ -263,6 +269,7 @@ pub(super) fn written(of: &ObjectPlan, address: impl Fn(&Arg) -> Value) -> Value
         },
         channels: image.format.said_channels(),
         array: image.opaque,
+        fractions: image.format.fractions && image.format.channel != Channel::Packed,
         levels: image.levels.iter().zip(&of.levels).map(level).collect(),
         sampler,
     };
