@@ -610,12 +610,11 @@ fn access(
 const INEXACT: [&[usize]; 5] = [
     // Anisotropic filters, whose ratio or level of detail is at times a 256th off, and cubemaps with them.
     &[
-        12, 196, 212, 271, 291, 330, 375, 387, 455, 479, 581, 594, 621, 626, 632, 680, 702, 717, 765, 812,
-        868, 890, 941, 968, 1007, 1023, 1120, 1142, 1178, 1192, 1197, 1200, 1213, 1268, 1287, 1358, 1360,
-        1362, 1413, 1435, 1445, 1472, 1496,
+        12, 196, 212, 271, 375, 387, 455, 594, 626, 632, 680, 702, 812, 868, 890, 941, 1007, 1120, 1178,
+        1192, 1200, 1268, 1287, 1358, 1360, 1362, 1435, 1445, 1472, 1496,
     ],
     // Gradients of directions, whose level of detail is at times a 256th off.
-    &[58, 133, 255, 344, 385, 435, 555, 641, 747, 923, 969, 987, 1045, 1195, 1237, 1409],
+    &[58, 133, 255, 344, 385, 555, 747, 923, 969, 987, 1045, 1237],
     // Other gradients, whose level of detail is at times a 256th off.
     &[30, 284, 538, 628, 794],
     // Floats filtered between levels: last bits; why is not understood.

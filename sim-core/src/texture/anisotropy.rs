@@ -61,10 +61,10 @@ impl Footprint {
         // Weights have as many bits as keep the least of them.
         let (bits, inner) = match ratio / ONE {
             0 => {
-                // Two taps that draw near each other.
+                // Two taps that draw near each other; ties go up, whichever way the axis points.
                 let nearer = |half: i64| (half * i64::from(256 - reciprocal) * 2 + 128) >> 8;
-                let half = self.axis.map(|half| half.signum() * spread(nearer(half.abs())));
-                return Taps { count: 2, half, outer: 128, inner: 128, ..one };
+                let half = self.axis.map(|half| nearer(half).signum() * spread(nearer(half).abs()));
+                return Taps { count: 2, half, bits: 9, ..one };
             }
             1 => (9, reciprocal),
             2 => (10, reciprocal),

@@ -33,7 +33,7 @@ const WIDE: u32 = 8192;
 /// Fraction bits of other coordinates: more than a float of their magnitude tells apart.
 const TEXEL_BITS: u32 = 21;
 /// Where coordinates end: far outside every image.
-const FAR: i64 = 1 << 40;
+pub(super) const FAR: i64 = 1 << 40;
 
 /// The largest integer not above `x` times 2 to the `bits`. NaN and what is too small for a normal float are zero.
 fn fixed(x: f32, bits: u32) -> i64 {

@@ -1,5 +1,7 @@
 //! Faces of cubes.
 
+use numerics::approx::rcp_f32;
+
 /// The coordinate of the largest magnitude; z before y before x where they are equal.
 pub(crate) fn major_axis([x, y, z]: [f32; 3]) -> f32 {
     x.abs().max(y.abs()).max(z.abs())
@@ -56,8 +58,8 @@ pub(super) fn texel(face: u32, size: u32, texel: [i64; 2]) -> Option<(u32, [u32;
 pub(super) enum Seen {
     /// On that face, from -1 to 1.
     There([f32; 2]),
-    /// On a face beside it, which is folded into its plane.
-    Beside([f32; 2]),
+    /// On a face beside it: where along the axes of that face, over an edge of which of them, and how far ahead still.
+    Beside { at: [f32; 2], over: usize, ahead: f32 },
     /// On the opposite face.
     Opposite,
 }
@@ -71,7 +73,7 @@ fn major([x, y, z]: [f32; 3]) -> usize {
 /// Where a direction meets the cube, seen from the face that `from` meets.
 pub(super) fn seen(from: [f32; 3], at: [f32; 3]) -> Seen {
     let (home, face) = (major(from), major(at));
-    let reciprocal = 1.0 / at[face].abs();
+    let reciprocal = f32::from_bits(rcp_f32(at[face].abs().to_bits(), true));
     let at = at.map(|at| at * reciprocal);
     // How far it is in front of the middle of the cube.
     let ahead = if from[home] > 0.0 { at[home] } else { -at[home] };
@@ -80,8 +82,9 @@ pub(super) fn seen(from: [f32; 3], at: [f32; 3]) -> Seen {
         1 => [0, 2],
         _ => [0, 1],
     };
-    if face == home {
-        return if ahead < 0.0 { Seen::Opposite } else { Seen::There(flat.map(|axis| at[axis])) };
+    let on_face = flat.map(|axis| at[axis]);
+    if face != home {
+        return Seen::Beside { at: on_face, over: usize::from(face == flat[1]), ahead };
     }
-    Seen::Beside(flat.map(|axis| if axis == face { (2.0 - ahead).copysign(at[axis]) } else { at[axis] }))
+    if ahead < 0.0 { Seen::Opposite } else { Seen::There(on_face) }
 }

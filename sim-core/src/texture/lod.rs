@@ -134,7 +134,8 @@ pub(super) fn sum(a: f32, b: f32) -> f32 {
 }
 
 /// The approximate length of a step: its largest part, 11/32 of the next and a quarter of the last; of a diagonal, 11/16 of
-/// that. What the shares add below the last bit of a part was read off a device; of three parts it is at times wrong.
+/// that. The second share keeps ten bits, to which the third is aligned. What the shares add below the last bit of a part
+/// was read off a device.
 fn length<const N: usize>(step: [f32; N], is_diagonal: bool) -> f32 {
     let mut parts = [0.0; 3];
     parts[..N].copy_from_slice(&step.map(|part| cut(part.abs(), BITS)));
@@ -144,30 +145,34 @@ fn length<const N: usize>(step: [f32; N], is_diagonal: bool) -> f32 {
         return first;
     }
     let share = |part: f32, more: f64, share: f64| (f64::from(part) + more * unit(part, BITS)) * share;
-    let (first, second_share, third_share) = if is_diagonal {
+    let (first, of_second, of_third) = if is_diagonal {
         let first = cut(share(first, 0.375, 11.0 / 16.0) as f32, BITS);
-        (first, [5.0 / 16.0, 121.0 / 512.0], 11.0 / 64.0)
+        (first, [17.0 / 64.0, 121.0 / 512.0], [0.375, 11.0 / 64.0])
     } else {
-        (first, [0.375, 11.0 / 32.0], 0.25)
+        (first, [0.375, 11.0 / 32.0], [0.0, 0.25])
     };
-    let unit = unit(first, BITS);
-    let in_quarters = |part: f64| (4.0 * part / unit).floor() / 4.0;
-    let [more, of_second] = second_share;
-    let second = if second == 0.0 { 0.0 } else { in_quarters(share(second, more, of_second)) };
-    let third = in_quarters(f64::from(cut(third, BITS - 1)) * third_share);
-    (f64::from(first) + (second + third).floor() * unit) as f32
+    let last = |x: f64| unit(x as f32, BITS);
+    let mut sum = f64::from(first);
+    if second != 0.0 {
+        let second = share(second, of_second[0], of_second[1]);
+        let unit = last(second);
+        let third = if third == 0.0 { 0.0 } else { share(third, of_third[0], of_third[1]) };
+        sum += ((second / unit).floor() + (third / unit).floor()) * unit;
+    }
+    let unit = last(first.into());
+    ((sum / unit).floor() * unit) as f32
 }
 
 /// The logarithm of the length of the longest of steps right and down, in texels, and of both diagonals, each as long as 11/16
-/// of it; and that step. Of an H200's it differs for 1 in 12,000 random gradients of planes.
+/// of it; and that step. The diagonal that is a difference points the way that the longer step does.
 pub(super) fn longest<const N: usize>(x: [f32; N], y: [f32; N]) -> (i64, [f32; N]) {
     const DIAGONAL: f32 = 11.0 / 16.0;
-    let both = |sign: f32| std::array::from_fn(|axis| sum(x[axis], sign * y[axis]));
-    let mut longest = (length(x, false), x);
-    if length(y, false) > longest.0 {
-        longest = (length(y, false), y);
-    }
-    for diagonal in [both(1.0), both(-1.0)] {
+    let (of_x, of_y) = (length(x, false), length(y, false));
+    let mut longest = if of_y > of_x { (of_y, y) } else { (of_x, x) };
+    let (from, to) = if of_y >= of_x { (x, y) } else { (y, x) };
+    let sums = std::array::from_fn(|axis| sum(x[axis], y[axis]));
+    let differences = std::array::from_fn(|axis| sum(to[axis], -from[axis]));
+    for diagonal in [sums, differences] {
         let length = length(diagonal, true);
         if length > longest.0 {
             longest = (length, diagonal.map(|part| part * DIAGONAL));
@@ -192,30 +197,34 @@ pub(super) enum Faced {
 /// Where steps of a direction lead on its face of `size` texels. A step to the face beside it counts as if that were folded
 /// into its plane, and then diagonals do not count; to the opposite face there is no level that is coarse enough.
 pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -> Faced {
-    let mut folds = false;
-    let mut steps = [[0.0; 3]; 2];
-    let (Seen::There(start) | Seen::Beside(start)) = cube::seen(at, at) else {
-        return Faced::Folded(COARSEST);
-    };
+    let Seen::There(start) = cube::seen(at, at) else { return Faced::Folded(COARSEST) };
     if at.iter().any(|at| at.is_nan()) {
         return Faced::Folded(COARSEST);
     }
-    for (step, towards) in steps.iter_mut().zip([x, y]) {
-        let end = match cube::seen(at, [0, 1, 2].map(|axis| at[axis] + towards[axis])) {
-            Seen::There(end) => end,
-            Seen::Beside(end) => {
+    let mut folds = false;
+    let mut steps = [[0.0; 3]; 2];
+    let half = |step: [f32; 2]| in_texels([step[0] * 0.5, step[1] * 0.5, 0.0], [size; 3]);
+    let mut lengths = [0.0; 2];
+    for ((step, length), towards) in steps.iter_mut().zip(&mut lengths).zip([x, y]) {
+        let on_face = |end: [f32; 2]| [end[0] - start[0], end[1] - start[1]];
+        match cube::seen(at, [0, 1, 2].map(|axis| at[axis] + towards[axis])) {
+            Seen::There(end) => {
+                let [u, v] = on_face(end);
+                *step = [u * 0.5, v * 0.5, 0.0];
+                *length = self::length(half([u, v]), false);
+            }
+            Seen::Beside { at: end, over, ahead } => {
                 folds = true;
-                end
+                let mut texels = half(on_face(end));
+                // To the edge and behind it, each with the bits of a step.
+                let [to_edge, behind, _] = half([1.0 - start[over] * 1f32.copysign(end[over]), 1.0 - ahead]);
+                texels[over] = cut(sum(to_edge, behind), BITS);
+                *length = self::length(texels, false);
             }
             Seen::Opposite => return Faced::Folded(COARSEST),
-        };
-        *step = [(end[0] - start[0]) * 0.5, (end[1] - start[1]) * 0.5, 0.0];
+        }
     }
-    if !folds {
-        return Faced::Same(steps);
-    }
-    let [x, y] = steps.map(|step| length(in_texels(step, [size; 3]), false));
-    Faced::Folded(logarithm(x.max(y)))
+    if folds { Faced::Folded(logarithm(lengths[0].max(lengths[1]))) } else { Faced::Same(steps) }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::anisotropy::{self, FINEST_BITS, Footprint, Which};
 use super::blocks::SIDE;
-use super::coordinate::{Axis, Offset, WEIGHT_BITS, WHOLE};
+use super::coordinate::{Axis, FAR, Offset, WEIGHT_BITS, WHOLE};
 use super::format::Kind;
 use super::lod::Faced;
 use super::{AddressMode, Filter, Format, Level, Sampler, Shape, Texture, cube, filter, lod};
@@ -263,12 +263,24 @@ fn detail(texture: &Texture, fetch: &Fetch) -> (i64, Footprint) {
     match fetch.lod {
         Lod::Finest => (lod::steps(FINEST), Footprint::ROUND),
         Lod::Level(level) => (lod::steps(level), Footprint::ROUND),
+        Lod::Gradients(x, y) if image.shape == Shape::ThreeD => {
+            of_steps([x, y].map(|step| [0, 1, 2].map(|axis| stepped(fetch.at[axis], step[axis]))))
+        }
         Lod::Gradients(x, y) => of_steps([x, y]),
         Lod::Directions([at, x, y]) => match lod::of_directions(at, x, y, extent[0]) {
             Faced::Same(steps) => of_steps(steps),
             Faced::Folded(detail) => (detail, Footprint::ROUND),
         },
     }
+}
+
+/// A step of a volume's coordinate, which is the difference of two of them. From no number on there is none; what is far outside
+/// every image is not taken into account.
+fn stepped(at: f32, step: f32) -> f32 {
+    if at.is_nan() {
+        return 0.0;
+    }
+    if at.abs() > FAR as f32 { step } else { (at + step) - at }
 }
 
 /// The texels of all taps of a read, in sum.
@@ -414,6 +426,9 @@ pub(crate) fn gather<T: Texels>(
     };
     Ok([2, 3, 1, 0].map(gathered))
 }
+
+#[cfg(test)]
+mod recorded;
 
 /// What an H200 gave.
 #[cfg(test)]
