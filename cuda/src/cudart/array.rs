@@ -6,7 +6,7 @@ use cuda_abi::runtime::{ChannelFormatDesc, Extent};
 use runtime::{Area, Array, ArrayShape, Copy, Element, Format, Result, Status};
 
 use crate::cudart::context::ensure;
-use crate::cudart::memory::sides;
+use crate::cudart::memory::{pitch_fits, sides};
 use crate::driver::array as driver;
 use crate::driver::copy::{Side, When, place, submit};
 use crate::driver::device as driver_device;
@@ -120,8 +120,7 @@ fn rows(
     for rows in [&to, &from] {
         match rows {
             Rows::Array(array, ..) => drop(find(*array)?),
-            Rows::Memory(_, pitch) if width > *pitch && height > 0 => return Err(Status::INVALID_PITCH),
-            Rows::Memory(..) => {}
+            Rows::Memory(_, pitch) => pitch_fits(*pitch, width, height)?,
         }
     }
     if !fits(&to, to_side) || !fits(&from, from_side) {

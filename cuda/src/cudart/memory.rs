@@ -66,16 +66,12 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
     if copy.src_array != 0 && matches!(from, Side::Host) || copy.dst_array != 0 && matches!(to, Side::Host) {
         return Err(Status::INVALID_VALUE);
     }
-    let small = |array: Handle, rows: &PitchedPtr, x: usize| {
-        copy.src_array == 0
-            && copy.dst_array == 0
-            && array == 0
-            && rows.address != 0
-            && (copy.extent.height > 1 || copy.extent.depth > 1)
-            && rows.pitch < width.saturating_add(x)
-    };
-    if small(copy.src_array, &copy.src, copy.src_at[0]) || small(copy.dst_array, &copy.dst, copy.dst_at[0]) {
-        return Err(Status::INVALID_PITCH);
+    let rows = copy.extent.height.saturating_mul(copy.extent.depth);
+    let sides = [(copy.src_array, &copy.src, copy.src_at[0]), (copy.dst_array, &copy.dst, copy.dst_at[0])];
+    for (array, memory, x) in sides {
+        if array == 0 && memory.address != 0 {
+            pitch_fits(memory.pitch, width.saturating_add(x), rows)?;
+        }
     }
     Ok(Memcpy3D {
         src_array: copy.src_array,
@@ -177,8 +173,8 @@ fn rows(
     if width == 0 || height == 0 {
         return Ok(());
     }
-    if width > to.1 || width > from.1 {
-        return Err(Status::INVALID_PITCH);
+    for (_, pitch) in [to, from] {
+        pitch_fits(pitch, width, height)?;
     }
     let area = |(address, pitch): (u64, usize), side| {
         let last = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(width));
@@ -188,6 +184,20 @@ fn rows(
     let (to, from): (Result<Area>, Result<Area>) = (area(to, to_side), area(from, from_side));
     let copy = Copy { from: from?, to: to?, width: width as u64, height: height as u64, depth: 1 };
     submit(&context, &stream, copy, when)
+}
+
+/// Whether rows of so many bytes fit between each other; of one row alone a pitch of 0 says nothing.
+///
+/// # Errors
+/// `INVALID_PITCH`, of one row `INVALID_VALUE`.
+pub(crate) fn pitch_fits(pitch: usize, width: usize, rows: usize) -> Result {
+    match rows {
+        _ if width <= pitch => Ok(()),
+        0 => Ok(()),
+        1 if pitch == 0 => Ok(()),
+        1 => Err(Status::INVALID_VALUE),
+        _ => Err(Status::INVALID_PITCH),
+    }
 }
 
 /// Where a symbol's bytes lie, from an offset on.
