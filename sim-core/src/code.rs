@@ -41,8 +41,10 @@ pub struct Code {
     pub slots: Vec<RegisterSlot>,
     /// What calls pass.
     pub call_sites: Vec<CallSite>,
-    /// Copies of a source size known when they run, by [`Action::Copy`].
+    /// Copies that are no load and store, by [`Action::Copy`].
     pub copies: Vec<AsyncCopy>,
+    /// Some of them take effect again where they are waited for.
+    pub copies_again: bool,
     /// Bulk copies, by [`Action::BulkCopy`].
     pub bulk_copies: Vec<BulkCopy>,
     /// Accesses to multicast memory, by [`Action::Multimem`].
@@ -431,7 +433,7 @@ impl Access {
     }
 }
 
-/// `cp.async` of a source size known when it runs.
+/// `cp.async` of a source size known when it runs, or one that stores may come behind before it is waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncCopy {
     /// Loads all of it.
@@ -442,6 +444,8 @@ pub struct AsyncCopy {
     pub size: Slot,
     /// Loads and stores a single byte.
     pub byte: [Access; 2],
+    /// It takes effect again where it is waited for.
+    pub again: bool,
 }
 
 /// A bulk copy or reduction, each active lane one by itself (ISA 9.7.9.25.4, 9.7.9.25.5).

@@ -52,6 +52,8 @@ pub struct DeviceConfig {
     pub largest_persisting: u64,
     /// Bytes of the heap that kernels allocate from.
     pub heap: u64,
+    /// Whether a switch joins it to other devices, which then have multicast objects together.
+    pub multicast: bool,
     /// Remembers which bytes of memory were written, for [`Initcheck`](crate::tools::Initcheck).
     pub track_initialization: bool,
     /// Addresses handed out for global memory.
@@ -94,6 +96,7 @@ impl DeviceConfig {
             persisting_unit: 3_932_160,
             largest_persisting: 39_321_600,
             heap: 8 << 20,
+            multicast: false,
             track_initialization: false,
             global_addresses: window::GLOBAL,
             contraction: true,

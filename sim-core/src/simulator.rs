@@ -2,6 +2,7 @@
 
 mod tree;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -55,6 +56,8 @@ pub struct Simulator {
     spare: Spare,
     modules: Mutex<FxHashMap<ModuleId, Arc<Loaded>>>,
     next_module: std::sync::atomic::AtomicU32,
+    /// Whether there was a cooperative launch.
+    cooperated: AtomicBool,
 }
 
 /// A module with its variables placed.
@@ -89,6 +92,7 @@ impl Simulator {
             spare: Spare::default(),
             modules: Mutex::default(),
             next_module: 0.into(),
+            cooperated: AtomicBool::new(false),
         }
     }
 
@@ -416,7 +420,13 @@ impl Simulator {
             .constants
             .iter()
             .any(|constant| matches!(constant, Constant::Special(SpecialRegister::Envreg(1 | 2), _)));
-        if !launch.cooperative || !asks {
+        // A device has it in all launches once there was a cooperative one.
+        if launch.cooperative {
+            self.cooperated.store(true, Ordering::Relaxed);
+        } else if !self.cooperated.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if !asks {
             return Ok(None);
         }
         let address = self.alloc(BYTES, "grid workspace")?;

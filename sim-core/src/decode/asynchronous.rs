@@ -108,23 +108,24 @@ impl Decoder<'_> {
         let load = self.whole(StateSpace::Global, *from, bytes, value)?;
         let late = |access| Access { asynchronous: Asynchronous::Copy, ..access };
         let store = late(self.whole(StateSpace::Shared, *to, bytes, value)?);
+        let again = self.stores_under_copies;
         match *rest {
-            [] => {
+            [] if !again => {
                 self.emit(guard, Action::Load(load));
                 self.emit(guard, Action::Store(store));
             }
-            [size] => {
-                let size = if self.is_predicate(size) {
-                    self.size_unless(guard, size, bytes)?
-                } else {
-                    self.source(guard, size, ScalarType::U32)?
+            [] | [_] => {
+                let size = match *rest {
+                    [size] if self.is_predicate(size) => self.size_unless(guard, size, bytes)?,
+                    [size] => self.source(guard, size, ScalarType::U32)?,
+                    _ => self.bits(u128::from(bytes), 1),
                 };
                 let byte = self.temporary(1);
                 let byte = [
                     self.whole(StateSpace::Global, *from, 1, byte)?,
                     late(self.whole(StateSpace::Shared, *to, 1, byte)?),
                 ];
-                self.emit_copy(guard, AsyncCopy { from: load, to: store, size, byte });
+                self.emit_copy(guard, AsyncCopy { from: load, to: store, size, byte, again });
             }
             _ => return Err(format!("`{op}` with these operands")),
         }

@@ -36,6 +36,7 @@ mod rewrite;
 mod spinning;
 mod sync;
 mod texture;
+mod under_copies;
 mod warpgroup;
 
 use accumulators::Accumulators;
@@ -48,6 +49,7 @@ pub(crate) use patience::{Endless, Patience};
 use registers::Allocation;
 pub use rewrite::Rewrite;
 use spinning::spinning;
+use under_copies::stores_under_copies;
 
 /// Why an instruction cannot be decoded; the text names what is not supported.
 pub(crate) type Refusal = String;
@@ -88,6 +90,7 @@ pub(crate) fn decode_for<P: Patience>(
         slots: Vec::new(),
         call_sites: Vec::new(),
         copies: Vec::new(),
+        copies_again: false,
         bulk_copies: Vec::new(),
         multimems: Vec::new(),
         replacements: Vec::new(),
@@ -339,6 +342,8 @@ struct Decoder<'a> {
     /// Registers of `wgmma`, and the number of the first of them in the kernel.
     accumulators: Accumulators,
     first_accumulator: u32,
+    /// Stores may come between a copy and the wait for it.
+    stores_under_copies: bool,
     /// Instructions that are another one's: an optimiser's.
     replaced: FxHashMap<u32, ptx_frontend::Op>,
     /// Each register has a place of its own, each instruction can be stopped at.
@@ -421,6 +426,7 @@ impl<'a> Decoder<'a> {
             converted: FxHashMap::default(),
             accumulators: Accumulators::default(),
             first_accumulator: 0,
+            stores_under_copies: false,
             replaced: FxHashMap::default(),
             inspectable: false,
             spinning: Vec::new(),
@@ -437,6 +443,8 @@ impl<'a> Decoder<'a> {
         if let Some(&CodeFunction { id, .. }) = self.code.functions.last() {
             self.code.accumulators.extend(self.accumulators.registers.iter().map(|&register| (id, register)));
         }
+        self.stores_under_copies = stores_under_copies(self.module, self.body, &flow, patience)?;
+        self.code.copies_again |= self.stores_under_copies;
         self.allocation = Allocation::new(self.function, live, &self.fixed.places, self.inspectable);
         // Only a kernel's own instructions are compiled.
         let parts = match self.code.functions.len() {

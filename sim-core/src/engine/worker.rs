@@ -44,8 +44,7 @@ const BYTES: u64 = 256;
 fn missing_warps(cta: &Cta, warp: &Warp) -> String {
     let (group, rank) = (warp.index as usize / WARPS, warp.index as usize % WARPS);
     let missing = cta.warpgroups.get(group).map_or_else(Vec::new, |warps| {
-        let behind = warps.missing(warps.issued(rank));
-        behind.map(|rank| (WARPS * group + rank).to_string()).collect()
+        warps.missing(rank).map(|rank| (WARPS * group + rank).to_string()).collect()
     });
     let missing = missing.join(", ");
     format!("a warp waits for its `wgmma.mma_async`, which warps {missing} of its warpgroup do not execute")

@@ -34,12 +34,30 @@ pub(crate) struct Operation {
     pub predicates: Vec<LaneMask>,
 }
 
+/// A `cp.async` that is done and takes effect again where it is waited for, unless what it wrote is still there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Copied {
+    /// The number of its block.
+    pub block: u64,
+    pub position: u32,
+    pub frame: FrameId,
+    pub lanes: LaneMask,
+    /// Of each lane, the groups that it had committed before.
+    pub group: [u32; WARP_SIZE],
+    /// Where it wrote in shared memory, and what: the first bytes of each row.
+    pub offsets: [u32; WARP_SIZE],
+    pub bytes: u8,
+    pub data: [[u8; 16]; WARP_SIZE],
+}
+
 /// All of a warp.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct InFlight {
     pub loads: Vec<Load>,
     /// In the order of their issue.
     pub operations: Vec<Operation>,
+    /// In the order of their issue.
+    pub copied: Vec<Copied>,
     /// Groups of copies and of bulk copies that each lane has committed, once one has: every block begins without.
     committed: Option<Box<[[u32; WARP_SIZE]; 2]>>,
 }
@@ -48,6 +66,7 @@ impl InFlight {
     pub(crate) fn clear(&mut self) {
         self.loads.clear();
         self.operations.clear();
+        self.copied.clear();
         self.committed = None;
     }
 

@@ -2,9 +2,6 @@
 
 /// Warps of a warpgroup.
 pub(crate) const WARPS: usize = 4;
-/// Operations that one warp may be ahead of another.
-const AHEAD: usize = 64;
-
 /// An operation as the first warp issued it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Issued {
@@ -14,19 +11,26 @@ pub(crate) struct Issued {
     pub descriptors: [u64; 2],
 }
 
-/// Four warps.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Warpgroup {
-    /// Operations that each warp has issued.
-    issued: [u64; WARPS],
-    /// The latest of them, by their number.
-    latest: [Issued; AHEAD],
+/// How a warp stands to the next operation of its warpgroup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Came {
+    /// Others have not come to it yet.
+    Waits,
+    /// It is the last one, and others may wait for it.
+    Last,
+    /// The others have come meanwhile.
+    Woken,
 }
 
-impl Default for Warpgroup {
-    fn default() -> Self {
-        Warpgroup { issued: [0; WARPS], latest: [Issued::default(); AHEAD] }
-    }
+/// Four warps. An operation begins once all of them have come to it: none is more than one ahead.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Warpgroup {
+    /// Operations that each warp has come to.
+    come: [u64; WARPS],
+    /// Operations that each warp has issued.
+    issued: [u64; WARPS],
+    /// The latest of them.
+    latest: Issued,
 }
 
 impl Warpgroup {
@@ -35,15 +39,24 @@ impl Warpgroup {
         self.issued.into_iter().min().unwrap_or(0)
     }
 
-    /// Whether a warp must let the others catch up before it issues one more.
-    pub(crate) fn is_ahead(&self, warp: usize) -> bool {
-        self.issued[warp] - self.complete() >= AHEAD as u64
+    /// A warp comes to its next operation.
+    pub(crate) fn comes(&mut self, warp: usize) -> Came {
+        let number = self.issued[warp] + 1;
+        let first = std::mem::replace(&mut self.come[warp], number) != number;
+        match (self.come.iter().all(|&come| come >= number), first) {
+            (false, _) => Came::Waits,
+            (true, true) => Came::Last,
+            (true, false) => Came::Woken,
+        }
     }
 
-    /// The warps that have issued fewer operations than this.
-    pub(crate) fn missing(&self, number: u64) -> impl Iterator<Item = usize> {
-        let issued = self.issued;
-        (0..WARPS).filter(move |&warp| issued[warp] < number)
+    /// The warps that another one waits for.
+    pub(crate) fn missing(&self, warp: usize) -> impl Iterator<Item = usize> {
+        // Before an operation, or behind one.
+        let before = self.come[warp] > self.issued[warp];
+        let (count, number) =
+            if before { (self.come, self.come[warp]) } else { (self.issued, self.issued[warp]) };
+        (0..WARPS).filter(move |&warp| count[warp] < number)
     }
 
     /// Operations that a warp has issued.
@@ -54,13 +67,11 @@ impl Warpgroup {
     /// A warp issues one more; the same one of the warp that was first to.
     pub(crate) fn issue(&mut self, warp: usize, operation: Issued) -> Issued {
         let number = self.issued[warp];
-        let first = self.issued.iter().all(|&issued| issued <= number);
-        let place = &mut self.latest[(number % AHEAD as u64) as usize];
-        if first {
-            *place = operation;
+        if self.issued.iter().all(|&issued| issued <= number) {
+            self.latest = operation;
         }
         self.issued[warp] += 1;
-        *place
+        self.latest
     }
 }
 

@@ -82,6 +82,8 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Flow {
         if self.defers() {
             self.step_groups(active, groups, step);
+        } else if groups == Groups::Copies && self.worker.grid.code.copies_again {
+            self.copy_again(active, step);
         }
         let event = Event::Grouped { warp: self.warp_id(), lanes: active, groups, step };
         self.tell(Wants::ASYNCHRONOUS, group.frame, &event);

@@ -4,6 +4,7 @@ use crate::code::Access;
 use crate::event::AccessKind;
 use crate::machine::fault::Fault;
 use crate::machine::frame::FrameId;
+use crate::machine::warp::{Group, Wait};
 use semantics::lanes::{LaneMask, WARP_SIZE};
 
 pub(crate) type Addresses = [u64; WARP_SIZE];
@@ -15,6 +16,8 @@ pub(crate) enum Direction {
     Load,
     Store,
     Atomic,
+    /// The same where nobody is told what was there.
+    Reduction,
 }
 
 impl Direction {
@@ -22,7 +25,7 @@ impl Direction {
         match self {
             Direction::Load => "read",
             Direction::Store => "write",
-            Direction::Atomic => "atomic access",
+            Direction::Atomic | Direction::Reduction => "atomic access",
         }
     }
 
@@ -30,7 +33,7 @@ impl Direction {
         match self {
             Direction::Load => AccessKind::Read,
             Direction::Store => AccessKind::Write,
-            Direction::Atomic => AccessKind::Atomic,
+            Direction::Atomic | Direction::Reduction => AccessKind::Atomic,
         }
     }
 }
@@ -45,4 +48,17 @@ pub(crate) struct At<'a> {
     pub peer: Option<usize>,
     pub position: u32,
     pub frame: FrameId,
+}
+
+impl At<'_> {
+    /// The lanes where they stand, to tell of them.
+    pub(crate) fn group(&self) -> Group {
+        Group {
+            position: self.position,
+            lanes: self.lanes,
+            frame: self.frame,
+            wait: Wait::Running,
+            last_run: 0,
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use ptx_frontend::{MemOrder, ScalarType as S};
 
-use super::at::{At, Checked};
+use super::at::{At, Checked, Direction};
 use super::masks::each_lane;
 use super::view::{ByteView, GlobalView, LocalView, View};
 use super::weak::WeakView;
@@ -400,8 +400,13 @@ impl<O: Observer> Machine<'_, '_, O> {
         addresses: &mut [u64; 32],
     ) -> Checked {
         let mut rest = at.lanes;
+        let direction = if atomic.returns { at.direction } else { Direction::Reduction };
         while rest != 0 {
-            let now = self.locate_shared(At { lanes: rest, ..at }, addresses)?;
+            let now = self.locate_shared(At { lanes: rest, direction, ..at }, addresses)?;
+            if self.is_gone(now, addresses) {
+                rest &= !now.lanes;
+                continue;
+            }
             if self.wants(Wants::MBARRIERS) {
                 self.tell_of_mbarriers(registers, now, atomic, addresses);
             }

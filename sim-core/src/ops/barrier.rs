@@ -53,10 +53,13 @@ impl<O: Observer> Machine<'_, '_, O> {
         let Action::Barrier(barrier) = &self.worker.grid.code.insts[group.position as usize].action else {
             return Ok(());
         };
-        let registers = self.registers(group.frame);
         let first = active.trailing_zeros() as usize & 31;
-        let id = registers.lane::<u32>(barrier.id, first);
-        let expected = barrier.count.map(|slot| registers.lane::<u32>(slot, first));
+        let registers = self.registers(group.frame);
+        let named = registers.lane::<u32>(barrier.id, first);
+        // Of a count a device takes twelve bits; none of them is that all threads come.
+        let expected = barrier.count.map(|slot| registers.lane::<u32>(slot, first) % 4096);
+        let arrives = barrier.kind == BarrierKind::Arrive;
+        let expected = expected.filter(|&count| count != 0 || arrives);
         let position = group.position;
         // Lanes whose guard is false go on at once.
         let rest = group.lanes & !active;
@@ -64,20 +67,22 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.warp_mut().fork(group, position + 1, rest);
             group.lanes = active;
         }
+        let illegal = |text: String| Err(Box::new(Fault::new(FindingKind::IllegalInstruction, active, text)));
         let wrong = |text: String| Err(Box::new(Fault::new(FindingKind::BarrierMismatch, active, text)));
         let threads = self.cta.warps.len() as u32 * 32;
-        if id >= 16 {
-            return wrong(format!("barrier {id}: a block has barriers 0 to 15"));
+        let id = named % BARRIERS as u32;
+        if named != id {
+            let text = format!("barrier {named}: a block has barriers 0 to 15; sm_90 takes it for {id}");
+            self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
         }
         if let Some(count) = expected
             && (count == 0 || count % 32 != 0 || count > threads)
         {
-            let why = if count == 0 || count % 32 != 0 {
-                "the count must be a multiple of the warp size and not zero".to_string()
-            } else {
-                format!("the block has only {threads} threads, so it can never complete")
-            };
-            return wrong(format!("barrier {id} with a count of {count} threads: {why}"));
+            let what = format!("barrier {id} with a count of {count} threads");
+            if count % 32 != 0 || count == 0 {
+                return illegal(format!("{what}: it must be a multiple of the warp size and not zero"));
+            }
+            return wrong(format!("{what}: the block has only {threads} threads, so it can never complete"));
         }
         let index = self.index;
         if self.weak().is_some() {
@@ -94,7 +99,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 text(expected),
                 text(state.expected)
             );
-            return wrong(message);
+            return illegal(message);
         }
         if state.active && state.reduction != is_reduction {
             return wrong(format!("barrier {id} mixes a reduction with `sync` or `arrive`"));

@@ -756,8 +756,9 @@ impl<O: Observer> Machine<'_, '_, O> {
             .and_then(|map| replaced(map, replace.field, replace.dimension.into(), new));
         let Some(changed) = changed else {
             let text = format!("`tensormap.replace` with {new:#x} in the 128 bytes at {base:#x}");
-            let note = "they are no tensor map, or the value is none of the field's";
-            return Err(Box::new(Fault::new(FindingKind::UndefinedBehavior, lanes, text).note(note)));
+            let note = "they are no tensor map, or the value is none of the field's: nothing is changed";
+            self.note(group, Fault::new(FindingKind::UndefinedBehavior, lanes, text).note(note));
+            return Ok(());
         };
         for (number, bytes) in changed.to_bytes().chunks_exact(16).enumerate() {
             let value = bytes.iter().rev().fold(0u128, |value, &byte| value << 8 | u128::from(byte));

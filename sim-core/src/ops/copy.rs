@@ -1,11 +1,15 @@
-//! `cp.async` with a source size, as loads and stores.
+//! `cp.async` with a source size, as loads and stores, and what becomes of stores that come between a copy and the wait for
+//! it ([`AsyncCopy::again`]).
 
+use super::at;
 use super::at::{At, Checked, Direction};
-use super::masks::write_uniform;
-use crate::code::{Access, AsyncCopy};
+use super::masks::{each_lane, write_uniform};
+use crate::code::{Access, AsyncCopy, GroupStep, Groups};
 use crate::finding::FindingKind;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
+use crate::machine::in_flight::Copied;
+use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use semantics::lanes::{LaneMask, Registers};
 
@@ -58,6 +62,90 @@ impl<O: Observer> Machine<'_, '_, O> {
             format!("`cp.async` of {} bytes with a source of {size} bytes, which is more", copy.from.size);
         let text = format!("{what}: undefined; sm_90 copies {} bytes", taken(copy, size));
         Some(Fault::new(FindingKind::UndefinedBehavior, wrong, text))
+    }
+
+    /// Keeps what a copy wrote until it is waited for.
+    #[cold]
+    pub(crate) fn remember_copy(
+        &mut self,
+        registers: &Registers,
+        group: &Group,
+        lanes: LaneMask,
+        copy: &AsyncCopy,
+    ) {
+        let addresses = self.addresses(registers, at(&copy.to, Direction::Store, group, lanes));
+        let block = self.cta.index;
+        let mut copied = Copied {
+            block,
+            position: group.position,
+            frame: group.frame,
+            lanes,
+            group: [0; 32],
+            offsets: addresses.map(|address| address as u32),
+            bytes: copy.to.size,
+            data: [[0; 16]; 32],
+        };
+        let bytes = self.cta.shared.bytes_mut();
+        each_lane(lanes, |lane| {
+            let start = copied.offsets[lane] as usize;
+            if let Some(from) = bytes.get(start..start + usize::from(copied.bytes)) {
+                copied.data[lane][..from.len()].copy_from_slice(from);
+            }
+        });
+        let in_flight = &mut self.warp_mut().in_flight;
+        copied.group = *in_flight.committed(Groups::Copies);
+        in_flight.copied.retain(|copied| copied.block == block);
+        in_flight.copied.push(copied);
+    }
+
+    /// Lanes commit copies to a group, or wait for some: what was stored under these is overwritten.
+    #[cold]
+    pub(crate) fn copy_again(&mut self, lanes: LaneMask, step: GroupStep) {
+        let in_flight = &mut self.warp_mut().in_flight;
+        let committed = in_flight.committed(Groups::Copies);
+        let most = match step {
+            GroupStep::Commit => {
+                each_lane(lanes, |lane| committed[lane] = committed[lane].saturating_add(1));
+                return;
+            }
+            GroupStep::Wait(most) | GroupStep::WaitReads(most) => Some(most),
+            GroupStep::WaitAll => None,
+        };
+        let committed = *committed;
+        for mut copied in std::mem::take(&mut in_flight.copied) {
+            let mut done = 0;
+            each_lane(copied.lanes & lanes, |lane| {
+                let left = |most: u32| committed[lane].saturating_sub(most);
+                done |= u32::from(most.is_none_or(|most| copied.group[lane] < left(most))) << lane;
+            });
+            if copied.block == self.cta.index {
+                self.put_again(&copied, done);
+                copied.lanes &= !done;
+                if copied.lanes != 0 {
+                    self.warp_mut().in_flight.copied.push(copied);
+                }
+            }
+        }
+    }
+
+    fn put_again(&mut self, copied: &Copied, lanes: LaneMask) {
+        let bytes = self.cta.shared.bytes_mut();
+        let mut changed = 0;
+        each_lane(lanes, |lane| {
+            let start = copied.offsets[lane] as usize;
+            if let Some(to) = bytes.get_mut(start..start + usize::from(copied.bytes)) {
+                let from = &copied.data[lane][..to.len()];
+                changed |= u32::from(to != from) << lane;
+                to.copy_from_slice(from);
+            }
+        });
+        if changed != 0 {
+            let text = "what a `cp.async` writes was stored to before it was waited for";
+            let fault = Fault::new(FindingKind::UndefinedBehavior, changed, text)
+                .note("nothing orders the two; the copy comes last here, as it mostly does on a device");
+            let &Copied { position, frame, .. } = copied;
+            self.note(&Group { position, lanes, frame, wait: Wait::Running, last_run: 0 }, fault);
+        }
     }
 
     /// Loads and stores one unit.

@@ -49,6 +49,7 @@ const GRAPH_AS_SIBLING: u64 = 0x0300_0000_0000_0000;
 /// events must be.
 const NON_BLOCKING: u32 = 1;
 const DISABLE_TIMING: u32 = 2;
+const BLOCKING_SYNC: u32 = 1;
 
 /// What is asked of the device besides its attributes (`ptx-frontend/src/device_runtime/launches.cu`).
 const DEVICE: i32 = -1;
@@ -132,7 +133,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 return Ok(0);
             }
             F::StreamCreate => return Ok(launches.add_stream()),
-            F::EventCreate if argument(0) as u32 != DISABLE_TIMING => {
+            // Blocking waits are the host's; it may ask for them.
+            F::EventCreate if argument(0) as u32 & !BLOCKING_SYNC != DISABLE_TIMING => {
                 launches.set_error(thread, codes::INVALID_VALUE);
                 return Ok(0);
             }
@@ -402,8 +404,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             _ => {
                 let Some(around) = around else { return Err(self.alone(one, "`cudaDeviceGetAttribute`")) };
                 match around.attribute(which) {
-                    // A device looks one too far.
-                    _ if device == count => 0,
+                    // A device looks one too far, and knows attribute 0.
+                    _ if device == count || which == 0 && (0..count).contains(&device) => 0,
                     _ if !(0..count).contains(&device) => refused(codes::INVALID_DEVICE),
                     // Negative values would look like codes.
                     Some(value) => u64::from(value as u32),

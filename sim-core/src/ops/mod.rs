@@ -274,7 +274,12 @@ impl<O: Observer> Machine<'_, '_, O> {
             return Flow::Next;
         }
         match self.copy(registers, at(&copy.from, Direction::Load, group, active), copy) {
-            Ok(()) => self.spent(group, HEAVY),
+            Ok(()) => {
+                if copy.again {
+                    self.remember_copy(registers, group, active, copy);
+                }
+                self.spent(group, HEAVY)
+            }
             Err(fault) => Flow::Fault(fault),
         }
     }

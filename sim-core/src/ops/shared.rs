@@ -4,7 +4,7 @@
 //! block's own memory only; `.shared::cluster` and generic addresses reach all of them.
 
 use super::access::{extent, transfer};
-use super::at::{Addresses, At, Checked};
+use super::at::{Addresses, At, Checked, Direction};
 use super::masks::each_lane;
 use super::view::ByteView;
 use crate::code::AccessSpace;
@@ -36,6 +36,10 @@ impl<O: Observer> Machine<'_, '_, O> {
                     return self.shared(registers, At { access: &access, ..whole }, addresses);
                 }
             };
+            if self.is_gone(now, addresses) {
+                rest &= !now.lanes;
+                continue;
+            }
             self.observe(Memory::Shared, now, addresses, Shape::Any);
             let grid = self.worker.grid;
             let mut view = ByteView { bytes: self.shared_bytes(now.peer) };
@@ -147,14 +151,36 @@ impl<O: Observer> Machine<'_, '_, O> {
             return Err(Box::new(self.shared_fault(At { lanes: bad, peer, ..at }, addresses, &given)));
         }
         self.aligned(at, addresses, "shared address ")?;
-        if peer.is_some() && block.is_finished() {
-            let what = self.shared_access(at, given[at.lanes.trailing_zeros() as usize & 31]);
-            let text = format!("{what}: the block of rank {rank} of the cluster has exited");
-            let note =
-                "shared memory lasts as long as its block: a barrier of the cluster before the end keeps it";
-            return Err(Box::new(Fault::new(FindingKind::ClusterAddress, at.lanes, text).note(note)));
+        if peer.is_some()
+            && block.is_finished()
+            && matches!(at.direction, Direction::Load | Direction::Atomic)
+        {
+            let address = given[at.lanes.trailing_zeros() as usize & 31];
+            return Err(Box::new(self.gone(at, rank, address, FindingKind::ClusterAddress)));
         }
         Ok(())
+    }
+
+    fn gone(&self, at: At<'_>, rank: u64, address: u64, kind: FindingKind) -> Fault {
+        let what = self.shared_access(at, address);
+        let text = format!("{what}: the block of rank {rank} of the cluster has exited");
+        let note =
+            "shared memory lasts as long as its block: a barrier of the cluster before the end keeps it";
+        Fault::new(kind, at.lanes, text).note(note)
+    }
+
+    /// Whether a block that lanes write to has exited, which is a finding. On a device that is a fault once the block is gone;
+    /// programs whose blocks end nearly together get away with it, so here they go on.
+    pub(crate) fn is_gone(&mut self, at: At<'_>, offsets: &Addresses) -> bool {
+        let Some(rank) = at.peer.filter(|&rank| self.peers.get(rank).is_some_and(|peer| peer.is_finished()))
+        else {
+            return false;
+        };
+        let start = (rank as u64) << window::SHARED_RANK_SHIFT;
+        let address = start + offsets[at.lanes.trailing_zeros() as usize & 31];
+        let fault = self.gone(at, rank as u64, address, FindingKind::UndefinedBehavior);
+        self.note(&at.group(), fault);
+        true
     }
 
     fn shared_access(&self, at: At<'_>, address: u64) -> String {
@@ -176,7 +202,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         };
         let rank = offset >> window::SHARED_RANK_SHIFT;
         let blocks = self.peers.count() as u64 + 1;
-        if rank >= blocks && rank < 256 && blocks > 1 {
+        let clustered = self.worker.grid.is_cluster_launch();
+        if rank >= blocks && rank < 256 && clustered {
             let text = format!("{what}: rank {rank} of a cluster of {blocks} blocks");
             return Fault::new(FindingKind::ClusterAddress, at.lanes, text);
         }
@@ -195,7 +222,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let note = format!("{statics} bytes are static shared memory, {dynamic} dynamic");
         // A device takes an address of the part of another block for a wrong operand where there is no cluster.
         let kind =
-            if rank > 0 && blocks == 1 { FindingKind::IllegalInstruction } else { FindingKind::OutOfBounds };
+            if rank > 0 && !clustered { FindingKind::IllegalInstruction } else { FindingKind::OutOfBounds };
         Fault::new(kind, at.lanes, text).note(note)
     }
 }

@@ -1,10 +1,11 @@
 //! `wgmma` (ISA 9.7.15) and `setmaxnreg` (9.7.19.5).
 //!
 //! # When a product is made
-//! `wgmma.mma_async` is one operation of four warps. Each computes its own 16 rows where it issues it, which is as early
-//! as a program can allow: from there on until the operation is waited for neither registers nor shared memory may
-//! change. The operation as a whole is complete when all four have issued it; `wgmma.wait_group` waits for that, so
-//! that a single warp may tell others that shared memory is free again.
+//! `wgmma.mma_async` is one operation of four warps. On a device it begins when the last of them comes to it, and the others
+//! stand still until then: what a warp has written before is seen by all, whether or not a barrier says so. Here each
+//! computes its own 16 rows from then on, which is as early as a program can allow: until the operation is waited for
+//! neither registers nor shared memory may change. The operation as a whole is complete when all four have issued it;
+//! `wgmma.wait_group` waits for that, so that a single warp may tell others that shared memory is free again.
 
 use std::cell::RefCell;
 
@@ -19,7 +20,7 @@ use crate::finding::{Finding, FindingKind};
 use crate::machine::Machine;
 use crate::machine::fault::{Fault, place};
 use crate::machine::warp::{Group, Wait};
-use crate::machine::warpgroup::{Issued, WARPS};
+use crate::machine::warpgroup::{Came, Issued, WARPS};
 use crate::machine::worker::HEAVY;
 use crate::observer::Observer;
 use crate::tools::Wants;
@@ -105,8 +106,10 @@ impl<O: Observer> Machine<'_, '_, O> {
             ));
             return Err(Box::new(fault));
         }
-        if self.cta.warpgroups[team].is_ahead(rank) {
-            return Ok(false);
+        match self.cta.warpgroups[team].comes(rank) {
+            Came::Waits => return Ok(false),
+            Came::Last => self.wake_warpgroup(team),
+            Came::Woken => {}
         }
         self.use_registers(group, active, op);
         let shape = &op.shape;
@@ -124,12 +127,17 @@ impl<O: Observer> Machine<'_, '_, O> {
             self.differs(group, active, operation, other);
         }
         if self.cta.warpgroups[team].complete() != before {
-            for warp in &mut self.cta.warps[first..first + WARPS] {
-                let waits = |group: &&mut Group| group.wait == Wait::Warpgroup;
-                warp.groups.iter_mut().filter(waits).for_each(|group| group.wait = Wait::Ready);
-            }
+            self.wake_warpgroup(team);
         }
         Ok(true)
+    }
+
+    /// Warps that wait for the others of their warpgroup look again.
+    fn wake_warpgroup(&mut self, team: usize) {
+        for warp in self.cta.warps.iter_mut().skip(WARPS * team).take(WARPS) {
+            let waits = |group: &&mut Group| group.wait == Wait::Warpgroup;
+            warp.groups.iter_mut().filter(waits).for_each(|group| group.wait = Wait::Ready);
+        }
     }
 
     /// Two warps of a warpgroup issue different operations.
@@ -251,9 +259,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         if let Some(before) = before
             && (more && count < before || !more && count > before)
         {
-            let (what, how) = if more { ("inc", "increases") } else { ("dec", "decreases") };
-            let text =
-                format!("`setmaxnreg.{what}` {how} the registers of a thread from {before} to {count}");
+            let (what, how) = if more { ("inc", "more") } else { ("dec", "fewer") };
+            let text = format!(
+                "`setmaxnreg.{what}` from {before} registers a thread to {count}, which is not {how}"
+            );
             self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
         }
         self.warp_mut().registers = Some(count);

@@ -153,7 +153,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// A strong access that may be one to shared memory; stores before they happen, loads after.
     #[cold]
     pub(crate) fn weak_shared(&self, at: &At<'_>, writes: bool) {
-        if at.direction != Direction::Load && !writes && at.direction != Direction::Atomic {
+        if at.direction == Direction::Store && !writes {
             return;
         }
         if matches!(at.access.space, AccessSpace::Shared | AccessSpace::Cluster | AccessSpace::Generic) {

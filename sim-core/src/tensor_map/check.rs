@@ -54,7 +54,7 @@ impl TensorMap {
             return Err(TensorMapError::Rank(self.rank));
         }
         let unit = u64::from(self.interleave.slice().unwrap_or(16));
-        if !self.address.is_multiple_of(unit) {
+        if !self.address.is_multiple_of(unit) || self.address >= 1 << 57 {
             return Err(TensorMapError::Address(self.address));
         }
         for (at, &extent) in self.extents.iter().take(rank).enumerate() {
@@ -121,13 +121,13 @@ impl TensorMap {
         Ok(())
     }
 
-    /// Elements of the box as a driver counts them: also those of interleaved channels that a copy leaves out.
+    /// Elements of the box as a driver counts them: also those of interleaved channels that a copy leaves out, but not the last
+    /// of a row of steps that the box cuts short.
     fn elements_of_box(&self) -> u64 {
         let rank = self.rank as usize;
         match self.mode {
             Mode::Tiled { extents } => {
-                let mut counts: [u32; RANK] =
-                    std::array::from_fn(|at| extents[at].div_ceil(self.steps[at].max(1)));
+                let mut counts: [u32; RANK] = std::array::from_fn(|at| extents[at] / self.steps[at].max(1));
                 if self.interleave == Interleave::None {
                     counts[0] = extents[0];
                 }
@@ -157,6 +157,24 @@ mod tests {
         // A copy takes one slice, whatever the box says; it counts five.
         let five = interleaved(Interleave::B16, ElementType::F64, [56, 6, 7, 5, 8]);
         assert_eq!(five, Err(TensorMapError::BoxBytes(752_640)));
+    }
+
+    #[test]
+    fn steps_that_a_box_cuts_short_are_not_counted() {
+        let strides = [496, 80_848, 13_905_888, 3_184_448_368];
+        let tile = [12, 12, 10, 11, 16];
+        let map = TensorMap::tiled(ElementType::F32, 0x1000, &[114, 163, 172, 229, 93], &strides, &tile);
+        assert_eq!(TensorMap { steps: [1, 5, 1, 1, 1], ..map.clone() }.check(), Ok(()));
+        assert_eq!(
+            TensorMap { steps: [1, 3, 1, 1, 1], ..map }.check(),
+            Err(TensorMapError::BoxBytes(337_920))
+        );
+    }
+
+    #[test]
+    fn addresses_have_57_bits() {
+        let map = |address| TensorMap::tiled(ElementType::F32, address, &[64], &[], &[16]).check();
+        assert_eq!([map((1 << 57) - 16), map(1 << 57)], [Ok(()), Err(TensorMapError::Address(1 << 57))]);
     }
 
     #[test]
