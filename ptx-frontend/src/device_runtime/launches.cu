@@ -191,6 +191,13 @@ static __device__ unsigned blocks_for(size_t units) {
     return blocks < 1 ? 1 : blocks < 256 ? (unsigned)blocks : 256;
 }
 
+// An error from before a launch is the last one still when nothing is wrong with that.
+static __device__ cudaError_t launched(cudaError_t before) {
+    cudaError_t now = cudaPeekAtLastError();
+    if (now == cudaSuccess && before != cudaSuccess) fail(before);
+    return now;
+}
+
 static __device__ cudaError_t copy(
     void* to, Box to_box, const void* from, Box from_box, size_t width, size_t height, size_t depth, int kind, cudaStream_t stream) {
     if (width == 0 || height == 0 || depth == 0) return cudaSuccess;
@@ -199,10 +206,10 @@ static __device__ cudaError_t copy(
     size_t bits = (size_t)to | (size_t)from | width | (height > 1 || depth > 1 ? to_box.pitch | from_box.pitch : 0) |
                   (depth > 1 ? to_box.slice | from_box.slice : 0);
     size_t unit = bits % 16 == 0 ? 16 : 1;
-    cudaGetLastError();
+    cudaError_t before = cudaGetLastError();
     __cudaCDP2Copy<<<blocks_for(width / unit), 256, 0, stream>>>(
         (char*)to, to_box, (const char*)from, from_box, width, height, depth, unit);
-    return cudaPeekAtLastError();
+    return launched(before);
 }
 
 static __device__ cudaError_t fill(void* to, Box box, int value, size_t width, size_t height, size_t depth, cudaStream_t stream) {
@@ -211,9 +218,9 @@ static __device__ cudaError_t fill(void* to, Box box, int value, size_t width, s
     size_t bits = (size_t)to | width | (height > 1 || depth > 1 ? box.pitch : 0) | (depth > 1 ? box.slice : 0);
     size_t unit = bits % 16 == 0 ? 16 : 1;
     if (value & 255) __warpgrind_ignored_value(value);
-    cudaGetLastError();
+    cudaError_t before = cudaGetLastError();
     __cudaCDP2Fill<<<blocks_for(width / unit), 256, 0, stream>>>((char*)to, box, width, height, depth, unit);
-    return cudaPeekAtLastError();
+    return launched(before);
 }
 
 #define BOTH(NAME, PARAMETERS, ...)            \
