@@ -73,11 +73,13 @@ impl Settings {
         let asked: Vec<Tool> = named.iter().filter_map(|name| Tool::named(name)).collect();
         let tools = tools::factories(&asked);
         let h200 = DeviceConfig::h200();
+        let devices = told.devices.unwrap_or(1).min(64) as usize;
         let device = DeviceConfig {
             track_initialization: tools.iter().any(|tool| tool.tracks_initialization()),
             sm: told.sm.unwrap_or(h200.sm),
             multiprocessors: told.multiprocessors.unwrap_or(h200.multiprocessors).max(1),
             global_memory: told.memory.unwrap_or(h200.global_memory),
+            multicast: devices > 1,
             ..h200
         };
         let plain = RunOptions {
@@ -95,7 +97,7 @@ impl Settings {
         let checked = RunOptions { tools, count_memory: told.stats.is_some(), ..plain.clone() };
         Settings {
             device,
-            devices: told.devices.unwrap_or(1).min(64) as usize,
+            devices,
             plain,
             checked,
             pick: Pick {

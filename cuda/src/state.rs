@@ -98,6 +98,20 @@ pub(crate) fn stream(stream: Handle, null: NullStream) -> Result<(Arc<Context>, 
     Ok((context, stream))
 }
 
+/// The same of a stream whose order something is to join, which is asked before all else: not of a capture that an error
+/// ended, and not of the legacy stream while one is captured that it would wait for.
+pub(crate) fn ordered_stream(handle: Handle, null: NullStream) -> Result<(Arc<Context>, Arc<Stream>)> {
+    let (context, stream) = stream(handle, null)?;
+    context.check()?;
+    if stream.capture().is_some_and(|capture| capture.is_invalid()) {
+        return Err(Status::STREAM_CAPTURE_INVALIDATED);
+    }
+    if stream.kind == StreamKind::Legacy {
+        context.refuse_in_capture()?;
+    }
+    Ok((context, stream))
+}
+
 /// The handle of a context; it is in the table from then on.
 pub(crate) fn context_handle(context: &Arc<Context>) -> Handle {
     let handle = handle(context.id);

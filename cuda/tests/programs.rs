@@ -250,7 +250,7 @@ fn programs_print_what_they_print_on_an_h200() {
         let generate = match &*name {
             "swizzles" | "tensor_maps" | "warp_specialized" => "arch=compute_90a,code=compute_90a",
             "atomics" | "captured_calls" | "cluster_dsmem" | "cluster_rings" | "graph_edges"
-            | "pipelines" => "arch=compute_90,code=compute_90",
+            | "pipelines" | "preferences" => "arch=compute_90,code=compute_90",
             _ if launches => "arch=compute_90,code=[sm_90,compute_90]",
             _ => "arch=compute_80,code=compute_80",
         };

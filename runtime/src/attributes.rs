@@ -154,7 +154,7 @@ const TABLE: [(i32, Value); 147] = [
     (a::UNIFIED_FUNCTION_POINTERS, Fixed(0)),
     (a::NUMA_CONFIG, Fixed(0)),
     (a::NUMA_ID, Fixed(-1)),
-    (a::MULTICAST_SUPPORTED, Fixed(0)),
+    (a::MULTICAST_SUPPORTED, Of(|d| d.multicast.into())),
     (a::MPS_ENABLED, Fixed(0)),
     (a::HOST_NUMA_ID, Fixed(0)),
     (a::D3D12_CIG_SUPPORTED, Fixed(0)),

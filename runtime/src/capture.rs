@@ -125,6 +125,17 @@ impl Stream {
         Ok(capture.graph.clone())
     }
 
+    /// The stream goes: a capture that began in it ends without a graph, one that it takes part in cannot be ended.
+    pub(crate) fn leave_capture(&self) {
+        let Some(capture) = self.capture() else { return };
+        if capture.origin == self.id {
+            // What comes of it is nobody's.
+            let _ = self.end_capture();
+        } else {
+            capture.invalidate();
+        }
+    }
+
     /// Lets the edges from kernels into the next captured operation be of a kind.
     pub fn set_capture_kind(&self, kind: EdgeKind) {
         if let Some((capture, edges)) = &mut lock(&self.state).capture
@@ -162,8 +173,10 @@ impl Stream {
                 let source = lock(&event.state).clone();
                 match (source, &mut state.capture) {
                     (EventState::Captured(number, nodes), None) => {
-                        let open = Capture::of(number).filter(|capture| !capture.is_invalid());
-                        let Some(capture) = open else { return Err(used_outside(number)) };
+                        let Some(capture) = Capture::of(number) else { return Err(used_outside(number)) };
+                        if capture.is_invalid() {
+                            return Err(Status::STREAM_CAPTURE_INVALIDATED);
+                        }
                         if self.kind == StreamKind::Legacy {
                             return Err(Status::STREAM_CAPTURE_IMPLICIT);
                         }

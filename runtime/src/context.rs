@@ -90,6 +90,7 @@ impl Context {
 
     /// Forgets a stream; its operations still run.
     pub fn destroy_stream(&self, stream: &Stream) {
+        stream.leave_capture();
         let mut order = lock(&self.order);
         order.streams.retain(|other| other.id != stream.id);
         order.orphans.retain(|op| !op.is_done());

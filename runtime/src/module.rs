@@ -244,6 +244,8 @@ impl Variables for Module {
     }
 }
 
+/// Where the preference for shared memory is kept.
+const CARVEOUT: usize = cuda_abi::numbers::function_attribute::PREFERRED_SHARED_MEMORY_CARVEOUT as usize;
 /// No value of dynamic shared memory.
 const UNASKED: u32 = u32::MAX;
 
@@ -372,15 +374,31 @@ impl Function {
         self.max_dynamic_shared.store(bytes, Relaxed);
     }
 
+    /// How many per cent of the most shared memory a multiprocessor should have, if the program said so.
+    pub fn carveout(&self) -> Option<u32> {
+        u32::try_from(self.attributes[CARVEOUT].load(Relaxed)).ok()?.checked_sub(1)
+    }
+
+    /// Says so.
+    pub fn prefer_carveout(&self, percent: Option<u32>) {
+        // 0 is that nobody said anything.
+        self.set_attribute(CARVEOUT, percent.map_or(0, |percent| percent as i32 + 1));
+    }
+
     /// The cluster that the kernel declares.
     pub fn declared_cluster(&self) -> Option<Dim3> {
         self.declared().tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z))
     }
 
+    /// What was set of the extents of its cluster; 0 is nothing.
+    pub fn set_cluster(&self) -> [u32; 3] {
+        [11, 12, 13].map(|number| self.attributes[number].load(Relaxed).max(0) as u32)
+    }
+
     /// The cluster that it declares, or that was set as its attribute.
     pub fn required_cluster(&self) -> Option<Dim3> {
         let declared = self.declared_cluster();
-        let set = [11, 12, 13].map(|number| self.attributes[number].load(Relaxed).max(0) as u32);
+        let set = self.set_cluster();
         let is_set = set.iter().any(|&extent| extent != 0);
         let of_set = Dim3::new(set[0], set[1], set[2]);
         declared.or(is_set.then_some(of_set))

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::numbers::function_attribute;
 use cuda_abi::{Result, Status};
-use sim_core::{Dim3, LaunchError, check_cluster, check_declared};
+use sim_core::{DeviceConfig, Dim3, LaunchError, check_cluster, check_declared};
 
 use crate::module::Function;
 
@@ -38,7 +38,18 @@ pub fn active_blocks(function: &Function, threads: u32, shared: u32) -> Result<u
         return Ok(0);
     }
     let bytes = function.shared_bytes()?.saturating_add(shared);
-    Ok(config.blocks_per_sm(threads, function.registers()?, bytes))
+    let fit = config.blocks_per_sm(threads, function.registers()?, bytes);
+    // Of a preference for less shared memory one block takes no notice.
+    let a_block = bytes.saturating_add(config.shared_reserved).next_multiple_of(128);
+    Ok(fit.min((configured_shared(function, config) / a_block).max(1)))
+}
+
+/// Bytes of shared memory of a multiprocessor as a kernel prefers it: the least of those that it can have, in KiB.
+pub fn configured_shared(function: &Function, config: &DeviceConfig) -> u32 {
+    const KIB: [u32; 8] = [8, 16, 32, 64, 100, 132, 164, 196];
+    let all = config.shared_per_multiprocessor;
+    let asked = function.carveout().map_or(all, |percent| (u64::from(all) * u64::from(percent) / 100) as u32);
+    KIB.into_iter().map(|size| size << 10).find(|&size| asked <= size).unwrap_or(all).min(all)
 }
 
 /// The smallest grid that fills the device with blocks of the size at which most threads are resident,
@@ -107,6 +118,11 @@ fn largest_cluster(function: &Function) -> Result<u32> {
     Ok(if takes_any_cluster(function) { config.largest_cluster } else { config.portable_cluster })
 }
 
+/// Whether a cluster has another extent than was set for a kernel; nothing was where that is 0.
+fn differs(set: [u32; 3], given: Dim3) -> bool {
+    set.into_iter().zip([given.x, given.y, given.z]).any(|(set, given)| set != 0 && set != given)
+}
+
 /// The cluster of a launch, which is given or the kernel's.
 fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128) -> Result<Option<Dim3>> {
     let tuning = &function.declared().tuning;
@@ -114,6 +130,9 @@ fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128) -> Result<
     let declared = function.declared_cluster();
     let cluster = match (given, declared) {
         (Some(given), Some(declared)) if given != declared => return Err(LaunchError::ClusterSize.into()),
+        (Some(given), None) if differs(function.set_cluster(), given) => {
+            return Err(LaunchError::ClusterSize.into());
+        }
         (given, _) => given.or(function.required_cluster()),
     };
     let Some(cluster) = cluster else {

@@ -7,6 +7,7 @@ use cuda_abi::{Result, Status};
 use smallvec::SmallVec;
 
 use crate::area::Place;
+use crate::capture::Capture;
 use crate::engine::{Op, RunBy, Task};
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
@@ -313,22 +314,28 @@ impl Context {
     /// # Errors
     /// `STREAM_CAPTURE_IMPLICIT`, which also ends the capture.
     pub fn refuse_in_capture(&self) -> Result {
+        let captures = self.blocking_captures();
+        captures.iter().for_each(|capture| capture.invalidate());
+        if captures.is_empty() { Ok(()) } else { Err(Status::STREAM_CAPTURE_IMPLICIT) }
+    }
+
+    /// The captures of streams that the legacy one waits for.
+    pub fn blocking_captures(&self) -> Vec<Arc<Capture>> {
         let streams = lock(&self.order).streams.clone();
-        for stream in streams.iter().filter(|stream| stream.kind == StreamKind::Blocking) {
-            if let Some(capture) = stream.capture() {
-                capture.invalidate();
-                return Err(Status::STREAM_CAPTURE_IMPLICIT);
-            }
-        }
-        Ok(())
+        let blocking = streams.iter().filter(|stream| stream.kind == StreamKind::Blocking);
+        blocking.filter_map(|stream| stream.capture()).collect()
     }
 
     /// Waits for a stream.
     ///
     /// # Errors
-    /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured.
+    /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while it is captured, `STREAM_CAPTURE_IMPLICIT` while a stream is that
+    /// it would wait for.
     pub fn synchronize_stream(self: &Arc<Self>, stream: &Arc<Stream>) -> Result {
         stream.refuse_in_own_capture()?;
+        if stream.kind == StreamKind::Legacy {
+            self.refuse_in_capture()?;
+        }
         let after = {
             let mut order = lock(&self.order);
             match stream.kind {

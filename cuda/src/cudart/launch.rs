@@ -41,8 +41,7 @@ fn refuse_configuration(of: u64, config: &Config) -> Result {
 
 unsafe fn launch(of: u64, config: &Config, stream: Handle, null: NullStream, params: *const u64) -> Result {
     ensure()?;
-    let (context, stream) = state::stream(stream, null)?;
-    context.check()?;
+    let (context, stream) = state::ordered_stream(stream, null)?;
     let function = function(&context, of)?;
     if !is_possible(&context, config) {
         stream.invalidate_capture();

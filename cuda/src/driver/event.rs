@@ -10,7 +10,7 @@ use crate::object;
 use crate::state::{self, healthy};
 
 fn record(event: Handle, stream: Handle, null: NullStream) -> Result {
-    let (context, stream) = state::stream(stream, null)?;
+    let (context, stream) = state::ordered_stream(stream, null)?;
     let event: Arc<Event> = object::find(event)?;
     if event.context.upgrade().is_none_or(|of| !of.shares_events(&context)) {
         return Err(Status::INVALID_HANDLE);
@@ -90,11 +90,12 @@ stream_api! {
     }
 
     fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz (null; event: Handle, stream: Handle, flags: u32) {
+        let (_, found) = state::ordered_stream(stream, null)?;
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
         }
         if flags == 1 {
-            let stream = state::stream(stream, null)?.1;
+            let stream = found;
             return stream.capture_node(Operation::Record(object::find(event)?));
         }
         record(event, stream, null)

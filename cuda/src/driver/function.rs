@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use cuda_abi::driver::LaunchConfig;
 use cuda_abi::numbers::function_attribute as a;
 use runtime::{
-    Context, Function, Kernel, Parameter, Result, Status, active_blocks, active_clusters,
+    Context, Function, Kernel, Parameter, Result, Status, active_blocks, active_clusters, configured_shared,
     potential_block_size, potential_cluster_size,
 };
 
@@ -70,15 +70,13 @@ pub(crate) fn attribute(function: &Function, number: i32) -> Result<i32> {
         a::BINARY_VERSION => i32::from(current()?.device.simulator.config().sm),
         a::CACHE_MODE_CA => 0,
         a::MAX_DYNAMIC_SHARED_SIZE_BYTES => function.granted_shared()? as i32,
-        a::PREFERRED_SHARED_MEMORY_CARVEOUT if kept(number) == 0 => -1,
+        a::PREFERRED_SHARED_MEMORY_CARVEOUT => function.carveout().map_or(-1, |percent| percent as i32),
         a::CLUSTER_SIZE_MUST_BE_SET => i32::from(declared.tuning.explicit_cluster),
         a::REQUIRED_CLUSTER_WIDTH..=a::REQUIRED_CLUSTER_DEPTH => match declared.tuning.required_cluster {
             Some(cluster) => cluster[(number - a::REQUIRED_CLUSTER_WIDTH) as usize] as i32,
             None => kept(number),
         },
-        a::PREFERRED_SHARED_MEMORY_CARVEOUT
-        | a::NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-        | a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => kept(number),
+        a::NON_PORTABLE_CLUSTER_SIZE_ALLOWED | a::CLUSTER_SCHEDULING_POLICY_PREFERENCE => kept(number),
         _ => return Err(Status::INVALID_VALUE),
     })
 }
@@ -97,7 +95,7 @@ pub(crate) fn set_attribute(function: &Function, number: i32, value: i32) -> Res
             Ok(())
         }
         a::PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
-            function.set_attribute(number as usize, value);
+            function.prefer_carveout(u32::try_from(value).ok());
             Ok(())
         }
         a::REQUIRED_CLUSTER_WIDTH..=a::REQUIRED_CLUSTER_DEPTH => {
@@ -276,7 +274,10 @@ api! {
         if blocks == 0 || threads == 0 || active_blocks(&function, threads, 0)? < blocks {
             return Err(Status::INVALID_VALUE);
         }
-        let a_block = config.shared_per_multiprocessor / blocks / 128 * 128;
+        // One block gets all.
+        let shared =
+            if blocks == 1 { config.shared_per_multiprocessor } else { configured_shared(&function, config) };
+        let a_block = shared / blocks / 128 * 128;
         let rest = a_block.min(config.shared_per_block).saturating_sub(function.shared_bytes()?);
         put(bytes, rest.min(function.granted_shared()?) as usize)
     }

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use cuda_abi::driver::GraphInstantiateParams;
-use runtime::{Edge, EdgeKind, ExecGraph, Fill, Graph, Kind, Operation, Place, Result, Status};
+use runtime::{Edge, EdgeKind, ExecGraph, Fill, Graph, Kind, Operation, Place, Result, Status, StreamKind};
 
 use crate::driver;
 use crate::ffi::{Handle, get, list, put, put_text, put_wanted, text};
@@ -177,7 +177,7 @@ unsafe fn get_edges(
 }
 
 fn instantiate(to: *mut Handle, graph: Handle, flags: u64) -> Result {
-    let context = state::healthy()?;
+    let context = state::uncaptured()?;
     let graph: Arc<Graph> = object::find(graph)?;
     // Memory of any device will do: a graph may have nodes of several.
     let is_nowhere = |fill: &Fill| context.device.range(fill.to, fill.bytes()).is_err();
@@ -219,7 +219,9 @@ unsafe fn neighbours(
     let handles: Vec<Handle> = edges.iter().map(|edge| node_handle(&node.graph, edge.from)).collect();
     // SAFETY: null or for the number of places; the program said how many there are.
     unsafe {
-        put_kinds(data, edges.iter().map(|edge| edge.kind), get(count)?)?;
+        if !(data.is_null() && to.is_null()) {
+            put_kinds(data, edges.iter().map(|edge| edge.kind), get(count)?)?;
+        }
         put_handles(to, count, &handles)
     }
 }
@@ -397,15 +399,15 @@ api! {
     }
 
     fn cuGraphInstantiateWithFlags(exec: *mut Handle, graph: Handle, flags: u64) {
-        // Free on launch, upload, device launch, node priorities.
-        if flags & !15 != 0 {
+        // Free on launch, device launch, node priorities; who wants an upload says in which stream.
+        if flags & !13 != 0 {
             return Err(Status::INVALID_VALUE);
         }
         instantiate(exec, graph, flags)
     }
 
     fn cuGraphExecDestroy(exec: Handle) {
-        state::runtime()?;
+        state::uncaptured()?;
         object::remove::<Arc<ExecGraph>>(exec).map(|_| ())
     }
 
@@ -473,6 +475,9 @@ stream_api! {
 
     fn cuGraphLaunch | cuGraphLaunch_ptsz (null; exec: Handle, stream: Handle) {
         let (context, stream) = state::stream(stream, null)?;
+        if stream.kind == StreamKind::Legacy {
+            context.refuse_in_capture()?;
+        }
         stream.refuse_in_own_capture()?;
         let exec: Arc<ExecGraph> = object::find(exec)?;
         context.launch_graph(&stream, &exec)

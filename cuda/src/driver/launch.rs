@@ -114,8 +114,7 @@ pub(crate) unsafe fn launch(
     params: *const u64,
     extra: *const u64,
 ) -> Result {
-    let (context, stream) = state::stream(stream, null)?;
-    context.check()?;
+    let (context, stream) = state::ordered_stream(stream, null)?;
     if !params.is_null() && !extra.is_null() {
         return Err(Status::INVALID_VALUE);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuda_abi::driver::{MemAccessDesc, MemLocation, MemPoolProps};
 use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use cuda_abi::numbers::{access, allocation, location};
-use runtime::{Pool, PoolAttribute, PoolPlace, Result, Reuse, Status};
+use runtime::{Context, Pool, PoolAttribute, PoolPlace, Result, Reuse, Status, Stream};
 
 use crate::driver::device::{device_at, device_of};
 use crate::ffi::{Handle, NullStream, get, put};
@@ -54,9 +54,17 @@ fn find(pool: Handle) -> Result<Arc<Pool>> {
     object::find(pool)
 }
 
+/// A stream that memory is given out or taken back in, outside of captures or as a node.
+fn ordered(stream: Handle, null: NullStream) -> Result<(Arc<Context>, Arc<Stream>)> {
+    let (context, stream) = state::ordered_stream(stream, null)?;
+    if stream.capture().is_none() {
+        runtime::refuse_unsafe()?;
+    }
+    Ok((context, stream))
+}
+
 fn allocate(to: *mut u64, bytes: usize, pool: Option<Handle>, stream: Handle, null: NullStream) -> Result {
-    let (context, stream) = state::stream(stream, null)?;
-    context.check()?;
+    let (context, stream) = ordered(stream, null)?;
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
@@ -70,8 +78,7 @@ fn allocate(to: *mut u64, bytes: usize, pool: Option<Handle>, stream: Handle, nu
 
 /// Frees in stream order.
 pub(crate) fn free_async(address: u64, stream: Handle, null: NullStream) -> Result {
-    let (context, stream) = state::stream(stream, null)?;
-    context.check()?;
+    let (context, stream) = ordered(stream, null)?;
     if address == 0 { Ok(()) } else { context.free_async(&stream, address) }
 }
 

@@ -19,6 +19,9 @@ use crate::state::{self, context_handle, healthy};
 /// A stream that the program waits for or asks, which it may not while another one captures.
 fn waited_for(stream: Handle, null: NullStream) -> Result<(Arc<Context>, Arc<Stream>)> {
     let (context, stream) = state::stream(stream, null)?;
+    if stream.kind == StreamKind::Legacy {
+        context.refuse_in_capture()?;
+    }
     if stream.capture().is_none() {
         runtime::refuse_unsafe()?;
     }
@@ -143,10 +146,10 @@ unsafe fn capture_info(
     kinds: *mut *const u64,
     count: *mut usize,
 ) -> Result {
-    let (_, stream) = healthy_stream(stream, null)?;
+    let stream = stream_of_capture(stream, null)?;
     // SAFETY: null or for the results.
     unsafe { put(to_status, status(&stream)) }?;
-    if let Some(capture) = stream.capture() {
+    if let Some(capture) = stream.capture().filter(|capture| !capture.is_invalid()) {
         let full = stream.capture_edges().iter().all(|edge| edge.kind == EdgeKind::default());
         if !full && kinds.is_null() && !nodes.is_null() {
             return Err(Status::LOSSY_QUERY);
@@ -249,6 +252,16 @@ fn healthy_stream(stream: Handle, null: NullStream) -> Result<(Arc<Context>, Arc
     Ok((context, stream))
 }
 
+/// The same of a stream that is asked for its capture; the legacy one has none to tell of while another one is captured that
+/// it would wait for.
+fn stream_of_capture(stream: Handle, null: NullStream) -> Result<Arc<Stream>> {
+    let (context, stream) = healthy_stream(stream, null)?;
+    if stream.kind == StreamKind::Legacy && !context.blocking_captures().is_empty() {
+        return Err(Status::STREAM_CAPTURE_IMPLICIT);
+    }
+    Ok(stream)
+}
+
 api! {
     fn cuStreamCreate(stream: *mut Handle, flags: u32) {
         create(stream, flags, 0)
@@ -287,7 +300,7 @@ stream_api! {
     }
 
     fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz (null; stream: Handle, event: Handle, flags: u32) {
-        let (context, stream) = state::stream(stream, null)?;
+        let (context, stream) = state::ordered_stream(stream, null)?;
         let event: Arc<Event> = object::find(event).inspect_err(|_| stream.invalidate_capture())?;
         match flags {
             0 => context.enqueue(&stream, Operation::Wait(event)),
@@ -368,7 +381,7 @@ stream_api! {
     }
 
     fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz (null; stream: Handle, capturing: *mut u32) {
-        let (_, stream) = healthy_stream(stream, null)?;
+        let stream = stream_of_capture(stream, null)?;
         put(capturing, status(&stream))
     }
 
@@ -389,7 +402,8 @@ stream_api! {
     }
 
     fn cuStreamEndCapture | cuStreamEndCapture_ptsz (null; stream: Handle, graph: *mut Handle) {
-        let (_, stream) = healthy_stream(stream, null)?;
+        put_wanted(graph, 0);
+        let stream = stream_of_capture(stream, null)?;
         if stream.capture().is_none() {
             return Err(Status::ILLEGAL_STATE);
         }

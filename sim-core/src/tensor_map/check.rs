@@ -164,7 +164,7 @@ mod tests {
         let strides = [496, 80_848, 13_905_888, 3_184_448_368];
         let tile = [12, 12, 10, 11, 16];
         let map = TensorMap::tiled(ElementType::F32, 0x1000, &[114, 163, 172, 229, 93], &strides, &tile);
-        assert_eq!(TensorMap { steps: [1, 5, 1, 1, 1], ..map.clone() }.check(), Ok(()));
+        assert_eq!(TensorMap { steps: [1, 5, 1, 1, 1], ..map }.check(), Ok(()));
         assert_eq!(
             TensorMap { steps: [1, 3, 1, 1, 1], ..map }.check(),
             Err(TensorMapError::BoxBytes(337_920))
