@@ -67,9 +67,11 @@ pub(crate) fn volume_of(copy: &Memcpy3DParms) -> Result<Memcpy3D> {
         return Err(Status::INVALID_VALUE);
     }
     let rows = copy.extent.height.saturating_mul(copy.extent.depth);
-    let sides = [(copy.src_array, &copy.src, copy.src_at[0]), (copy.dst_array, &copy.dst, copy.dst_at[0])];
-    for (array, memory, x) in sides {
-        if array == 0 && memory.address != 0 {
+    let sides = [(&copy.src, copy.src_at[0]), (&copy.dst, copy.dst_at[0])];
+    // The bounds of an array come first, and are the driver's to check.
+    let has_array = copy.src_array != 0 || copy.dst_array != 0;
+    for (memory, x) in sides {
+        if !has_array && memory.address != 0 {
             pitch_fits(memory.pitch, width.saturating_add(x), rows)?;
         }
     }
