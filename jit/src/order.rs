@@ -160,11 +160,14 @@ fn done_aside(program: &Program, branch: usize, target: usize) -> Effect {
     Effect { parts: true, ..effect }
 }
 
-/// Whether lanes that part at a branch may wait for another thread before they meet again.
+/// Whether lanes that part at a branch may wait for another thread before they meet again: who looks at memory but once
+/// does not.
 pub(crate) fn awaits_aside(program: &Program, branch: usize, target: usize) -> bool {
-    program.waits
-        && aside(program, branch, target)
-            .is_none_or(|between| program.steps[between].iter().any(|step| step.awaits))
+    let repeats = |between: Range<usize>| {
+        between.clone().any(|at| matches!(program.steps[at].kind, Kind::Branch(to) if to as usize <= at))
+            && program.steps[between].iter().any(|step| step.awaits)
+    };
+    program.waits && aside(program, branch, target).is_none_or(repeats)
 }
 
 /// Before which steps a run of one of several warps ends.

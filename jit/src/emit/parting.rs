@@ -45,14 +45,11 @@ impl Emitter<'_> {
     fn sides(&self, branch: u32) -> Option<Vec<Side>> {
         let steps = &self.program.steps;
         let target = self.target(branch).filter(|target| *target > branch)?;
-        let is_done_here = |step: &Step| {
-            !step.awaits
-                && match &step.kind {
-                    Kind::Compute(..) | Kind::Lanes(..) | Kind::Atomic(_) | Kind::Nothing => true,
-                    // Some of several elements are always the host's.
-                    Kind::Access(access) => access.count == 1 && access.bytes >= 4,
-                    _ => false,
-                }
+        let is_done_here = |step: &Step| match &step.kind {
+            Kind::Compute(..) | Kind::Lanes(..) | Kind::Atomic(_) | Kind::Nothing => true,
+            // Some of several elements are always the host's.
+            Kind::Access(access) => access.count == 1 && access.bytes >= 4,
+            _ => false,
         };
         let mut sides = Vec::new();
         let mut stand = [branch + 1, target];
