@@ -36,8 +36,8 @@ a kernel."
     DoubleFree "`free` was called for memory that had been freed before."
     InvalidFree "`free` was called with an address that `malloc` did not return in a kernel. Memory \
 that the host allocated can only be freed by the host."
-    WriteToReadOnly "A thread wrote to `.const` memory or to a kernel parameter. Neither can be \
-written by a kernel."
+    WriteToReadOnly "A thread wrote to a kernel parameter, or to memory that a mapping lets its device \
+only read (`cuMemSetAccess`). Neither can be written by a kernel."
     WrongSpace "An address belongs to another state space than the one that the instruction \
 accesses, for example a generic address of shared memory in `ld.global`. The address was probably \
 converted with the wrong `cvta`, or not at all."
@@ -85,7 +85,8 @@ one warp that arrive by different instructions (`__syncthreads()` in both branch
 lane), lanes that exit while others of their warp reach one (`if (i >= n) return;` before `__syncthreads()`), \
 and mbarrier objects (`cuda::barrier`) that were not initialized, are initialized twice or get more \
 arrivals than they expect. Without any tool: a shuffle that reads a lane which does not take part, and lanes that \
-execute a warp-wide operation whose mask, the same for all of them, leaves them out."
+execute a warp-wide operation whose mask, the same for all of them, leaves them out; and a store to a constant \
+through its address, which a device does."
     IgnoredValue "A function was given a value that a device does not use. `cudaMemsetAsync`, `cudaMemset2DAsync` and \
 `cudaMemset3DAsync` called by a kernel write zeros whatever the value: CUDA's device runtime drops it, and Warpgrind does as a \
 device does. A kernel of your own can write another value."

@@ -40,7 +40,7 @@ kinds! {
     DoubleFree "double-free",
     /// `free` of an address that no `malloc` returned.
     InvalidFree "invalid-free",
-    /// Write to `.const`, `.param` or other read-only memory.
+    /// Write to `.param` or memory that a device may only read.
     WriteToReadOnly "write-to-read-only",
     /// An address in a space that the instruction cannot reach.
     WrongSpace "wrong-space",

@@ -440,7 +440,14 @@ impl<O: Observer> Machine<'_, '_, O> {
                         at.direction.verb(),
                         allocation.describe()
                     );
-                    return Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, bad, text)));
+                    if allocation.kind != AllocationKind::Const {
+                        return Err(Box::new(Fault::new(FindingKind::WriteToReadOnly, bad, text)));
+                    }
+                    let note = "PTX lets kernels only read constants; a device writes all the same, and so does this simulator";
+                    let fault = Fault::new(FindingKind::UndefinedBehavior, bad, text).note(note);
+                    let finding =
+                        self.worker.grid.finding(self.cta, self.index, at.frame, at.position, fault);
+                    self.found(finding);
                 }
             }
             self.worker.indices[at.position as usize] = index as u32;
