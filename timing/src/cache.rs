@@ -50,22 +50,36 @@ fn each(sectors: u8) -> impl Iterator<Item = usize> {
     (0..4).filter(move |sector| sectors >> sector & 1 != 0)
 }
 
-/// A cache. What it has of its lines is apart, as most looks need the numbers of a set alone.
+/// What a cache has of a line: words of its number, plus one, of when each of its sectors was or will be there, as bits of floats,
+/// and of which are there, which were written, and whether the line is elsewhere, too. It is as long as a line of the host, and
+/// zeros, which cost nothing to make, are none.
+type Place = [u64; 8];
+
+const NUMBER: usize = 0;
+const READY: usize = 1;
+const VALID: usize = 5;
+const DIRTY: usize = 6;
+
+/// Places that a set may have.
+const MOST_WAYS: usize = 32;
+
+/// What is looked for in a set, which is one line of the host, too: by place a part of the line's number, 0 where there is none; and
+/// behind these the places in the order in which they were used last, the first one at the front, each as what is other in it than in
+/// the number of where it stands.
+type Set = [u8; 2 * MOST_WAYS];
+
+/// A part of the number of a line.
+fn tag(line: u64) -> u8 {
+    ((line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).max(1)
+}
+
+/// A cache.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    /// By place, those of a set beside each other: the number of the line, plus one; 0 is none.
-    tags: Vec<u64>,
-    /// When each was used last.
-    used: Vec<u64>,
-    /// When each of its sectors was or will be there.
-    ready: Vec<[f64; 4]>,
-    /// Sectors that are there, or on their way.
-    valid: Vec<u8>,
-    /// Those that were written, and whether the line is elsewhere, too.
-    dirty: Vec<u8>,
+    all: Vec<Set>,
+    places: Vec<Place>,
     sets: u64,
     ways: usize,
-    uses: u64,
     /// Lines that others wrote before, spread over the sets, and how many of them were looked at to be cleaned.
     before: u64,
     cleaned: u64,
@@ -77,18 +91,13 @@ impl Cache {
     /// Of so many bytes.
     pub(crate) fn new(bytes: u64, ways: u32) -> Self {
         let lines = (bytes / 128).max(1);
-        let ways = u64::from(ways).min(lines);
+        let ways = u64::from(ways).clamp(1, MOST_WAYS as u64).min(lines);
         let sets = lines / ways;
-        let places = (sets * ways) as usize;
         Cache {
-            tags: vec![0; places],
-            used: vec![0; places],
-            ready: vec![[0.0; 4]; places],
-            valid: vec![0; places],
-            dirty: vec![0; places],
+            all: vec![[0; 2 * MOST_WAYS]; sets as usize],
+            places: vec![[0; 8]; (sets * ways) as usize],
             sets,
             ways: ways as usize,
-            uses: 0,
             before: 0,
             cleaned: 0,
             newer: 0,
@@ -120,7 +129,7 @@ impl Cache {
     fn set(&self, line: u64) -> usize {
         // Lines that are a power of two apart must not share one place.
         let mixed = line ^ line >> 9 ^ line >> 17;
-        (mixed % self.sets) as usize * self.ways
+        (mixed % self.sets) as usize
     }
 
     /// The place of a line, if it is there.
@@ -128,60 +137,103 @@ impl Cache {
         self.find_in(self.set(line), line)
     }
 
-    /// The same, in the set that begins at a place.
-    fn find_in(&self, at: usize, line: u64) -> Option<usize> {
-        let way = self.tags[at..at + self.ways].iter().position(|&tag| tag == line + 1)?;
-        Some(at + way)
+    /// The same, in a set.
+    fn find_in(&self, set: usize, line: u64) -> Option<usize> {
+        let own = tag(line);
+        let tags = &self.all[set][..MOST_WAYS];
+        let alike = (0..MOST_WAYS).fold(0u32, |alike, way| alike | u32::from(tags[way] == own) << way);
+        let mut left = alike;
+        while left != 0 {
+            let place = set * self.ways + left.trailing_zeros() as usize;
+            if self.places[place][NUMBER] == line + 1 {
+                return Some(place);
+            }
+            left &= left - 1;
+        }
+        None
+    }
+
+    /// The place of a set that was used the longest ago.
+    fn oldest(&self, set: usize) -> usize {
+        set * self.ways + usize::from(self.all[set][MOST_WAYS])
+    }
+
+    /// A place is the last one that was used, or the first.
+    fn reorder(&mut self, place: usize, is_last: bool) {
+        let (set, way) = (place / self.ways, place % self.ways);
+        let order = &mut self.all[set][MOST_WAYS..MOST_WAYS + self.ways];
+        let last = order.len() - 1;
+        let at = (0..=last).find(|&at| usize::from(order[at]) ^ at == way).unwrap_or(last);
+        // The others close up, and so stand elsewhere.
+        let moved = |from: usize, to: usize, other: u8| other ^ from as u8 ^ to as u8;
+        if is_last {
+            (at..last).for_each(|to| order[to] = moved(to + 1, to, order[to + 1]));
+            order[last] = (way ^ last) as u8;
+        } else {
+            (1..=at).rev().for_each(|to| order[to] = moved(to - 1, to, order[to - 1]));
+            order[0] = way as u8;
+        }
+    }
+
+    fn touch(&mut self, place: usize) {
+        self.reorder(place, true);
+    }
+
+    fn is_unused(&self, place: usize) -> bool {
+        self.all[place / self.ways][place % self.ways] == 0
     }
 
     /// What there is of a line, of which sectors are asked for.
     pub(crate) fn look(&mut self, line: u64, sectors: u8) -> Found {
-        self.uses += 1;
         let Some(place) = self.find(line) else { return Found { valid: 0, ready: 0.0 } };
-        self.used[place] = self.uses;
-        let valid = self.valid[place];
-        let ready = each(sectors & valid).map(|sector| self.ready[place][sector]).fold(0.0, f64::max);
+        self.touch(place);
+        let of = &self.places[place];
+        let valid = of[VALID] as u8;
+        let ready =
+            each(sectors & valid).map(|sector| f64::from_bits(of[READY + sector])).fold(0.0, f64::max);
         Found { valid, ready }
     }
 
     /// Takes in sectors of a line, which are there from a time on; of which some were written, maybe elsewhere, too.
     pub(crate) fn take(&mut self, line: u64, sectors: u8, ready: f64, written: u8) -> Taken {
-        self.uses += 1;
         let mut gone = Dirty::default();
-        let at = self.set(line);
-        let place = self.find_in(at, line).unwrap_or_else(|| {
-            let used = self.used[at..at + self.ways].iter();
-            let oldest = at + used.enumerate().min_by_key(|&(_, used)| used).map_or(0, |(way, _)| way);
-            gone = Dirty::of(self.dirty[oldest]);
-            let unused = self.used[oldest] == 0;
-            if unused && self.before(oldest).is_some_and(|number| number >= self.cleaned) {
+        let set = self.set(line);
+        let place = self.find_in(set, line).unwrap_or_else(|| {
+            let oldest = self.oldest(set);
+            gone = Dirty::of(self.places[oldest][DIRTY] as u8);
+            if self.is_unused(oldest) && self.before(oldest).is_some_and(|number| number >= self.cleaned) {
                 gone = Dirty::OF_BEFORE;
             }
-            self.empty(oldest);
-            self.tags[oldest] = line + 1;
+            self.places[oldest] = [line + 1, 0, 0, 0, 0, 0, 0, 0];
+            self.all[set][oldest % self.ways] = tag(line);
             oldest
         });
-        self.used[place] = self.uses;
-        let own = &mut self.ready[place];
-        each(sectors).for_each(|sector| own[sector] = own[sector].max(ready));
-        self.valid[place] |= sectors;
-        let before = Dirty::of(self.dirty[place]);
-        self.dirty[place] |= written;
-        Taken { gone, new: Dirty::of(self.dirty[place]).less(before) }
+        self.touch(place);
+        let of = &mut self.places[place];
+        for sector in each(sectors) {
+            let own = &mut of[READY + sector];
+            *own = f64::from_bits(*own).max(ready).to_bits();
+        }
+        of[VALID] |= u64::from(sectors);
+        let before = Dirty::of(of[DIRTY] as u8);
+        of[DIRTY] |= u64::from(written);
+        Taken { gone, new: Dirty::of(of[DIRTY] as u8).less(before) }
     }
 
     /// Nothing is in a place.
     fn empty(&mut self, place: usize) {
-        (self.tags[place], self.used[place], self.ready[place]) = (0, 0, [0.0; 4]);
-        (self.valid[place], self.dirty[place]) = (0, 0);
+        self.all[place / self.ways][place % self.ways] = 0;
+        self.places[place] = [0; 8];
+        self.reorder(place, false);
     }
 
     /// Sectors of a line are no longer there; where none is left, its place is the next one that is taken.
     pub(crate) fn forget(&mut self, line: u64, sectors: u8) {
         let Some(place) = self.find(line) else { return };
-        self.valid[place] &= !sectors;
-        self.dirty[place] &= !sectors;
-        if self.valid[place] == 0 {
+        let of = &mut self.places[place];
+        of[VALID] &= !u64::from(sectors);
+        of[DIRTY] &= !u64::from(sectors);
+        if of[VALID] == 0 {
             self.empty(place);
         }
     }
@@ -191,7 +243,7 @@ impl Cache {
         while self.cleaned < self.before {
             let place = self.place_of_before(self.cleaned);
             self.cleaned += 1;
-            if self.used[place] == 0 {
+            if self.is_unused(place) {
                 return Some(Dirty::OF_BEFORE);
             }
         }
@@ -200,18 +252,20 @@ impl Cache {
 
     /// What was written of a line is clean from now on.
     pub(crate) fn clean(&mut self, line: u64) -> Dirty {
-        self.find(line).map_or(Dirty::default(), |place| Dirty::of(std::mem::take(&mut self.dirty[place])))
+        self.find(line)
+            .map_or(Dirty::default(), |place| Dirty::of(std::mem::take(&mut self.places[place][DIRTY]) as u8))
     }
 
     /// Whether some of a line was written, and is not in memory.
     pub(crate) fn is_dirty(&self, line: u64) -> bool {
-        self.find(line).is_some_and(|place| self.dirty[place] != 0)
+        self.find(line).is_some_and(|place| self.places[place][DIRTY] != 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_least_recently_used_goes() {
@@ -222,6 +276,57 @@ mod tests {
         cache.look(0, 15);
         assert_eq!(cache.take(9, 1, 2.0, 0).gone.sectors, 4);
         assert_eq!((cache.look(0, 0).valid, cache.look(1, 0).valid, cache.look(9, 0).valid), (15, 0, 1));
+    }
+
+    #[test]
+    fn lines_whose_tags_are_alike_are_told_apart() {
+        let mut cache = Cache::new(4 * 128, 4);
+        let others = (1..).filter(|&line| tag(line) == tag(0));
+        let alike: Vec<u64> = std::iter::once(0).chain(others).take(3).collect();
+        alike.iter().zip([1, 2, 4]).for_each(|(&line, sectors)| _ = cache.take(line, sectors, 1.0, 0));
+        assert_eq!(alike.iter().map(|&line| cache.look(line, 0).valid).collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    proptest! {
+        /// Who goes is the one that was used the longest ago, whatever was used, and left, before.
+        #[test]
+        fn the_order_of_use_is_kept(
+            ways in 1u32..40,
+            steps in proptest::collection::vec((0u8..3, 0u64..60), 1..300),
+        ) {
+            let mut cache = Cache::new(u64::from(ways) * 128, ways);
+            let most = cache.places.len();
+            // The last one that was used at the end.
+            let mut lines: Vec<u64> = Vec::new();
+            for (kind, line) in steps {
+                let known = lines.iter().position(|&of| of == line);
+                match kind {
+                    0 => {
+                        prop_assert_eq!(cache.look(line, 1).valid, u8::from(known.is_some()));
+                        if let Some(at) = known {
+                            let line = lines.remove(at);
+                            lines.push(line);
+                        }
+                    }
+                    1 => {
+                        known.map(|at| lines.remove(at));
+                        if lines.len() == most {
+                            lines.remove(0);
+                        }
+                        lines.push(line);
+                        cache.take(line, 1, 1.0, 0);
+                    }
+                    _ => {
+                        known.map(|at| lines.remove(at));
+                        cache.forget(line, 15);
+                    }
+                }
+                let there = (0..60).filter(|&line| cache.find(line).is_some()).collect::<Vec<_>>();
+                let mut expected = lines.clone();
+                expected.sort_unstable();
+                prop_assert_eq!(there, expected);
+            }
+        }
     }
 
     #[test]
