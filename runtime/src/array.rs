@@ -272,7 +272,7 @@ impl ArrayShape {
             Ok(true)
         };
         let is_volume = most[2] == a::MAXIMUM_TEXTURE3D_DEPTH;
-        if !fits(most)? && !(is_volume && fits(DEEP)?) {
+        if !(fits(most)? || is_volume && fits(DEEP)?) {
             return Err(Status::INVALID_VALUE);
         }
         if self.flags & (SPARSE | DEFERRED) != 0 {
