@@ -41,8 +41,22 @@ fn words(address: u64, bytes: u32) -> RangeInclusive<u64> {
 
 /// The most words that a bank is asked for by some lanes; one that was asked for already costs nothing.
 fn most_words(addresses: &[u64; 32], lanes: LaneMask, bytes: u32) -> u64 {
+    let (mut first, mut last) = (u64::MAX, 0);
+    for (lane, &address) in addresses.iter().enumerate() {
+        let takes_part = lanes >> lane & 1 != 0;
+        first = if takes_part && address < first { address } else { first };
+        last = if takes_part && address > last { address } else { last };
+    }
+    if lanes == 0 {
+        return 0;
+    }
+    let (first, last) = (first / 4, last.saturating_add(u64::from(bytes.max(1)) - 1) / 4);
+    // No bank has two of as many words that follow each other as there are banks.
+    if last - first < BANKS as u64 {
+        return 1;
+    }
     // By bank: which of the rows of words above the lowest one. Most accesses are within 64 of them.
-    let lowest = each_of(lanes).map(|lane| addresses[lane] / 4 / BANKS as u64).min().unwrap_or(0);
+    let lowest = first / BANKS as u64;
     let mut rows = [0u64; BANKS];
     for word in each_of(lanes).flat_map(|lane| words(addresses[lane], bytes)) {
         let row = word / BANKS as u64 - lowest;
