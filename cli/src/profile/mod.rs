@@ -274,7 +274,8 @@ impl<'a> Session<'a> {
         let limit = Limit::of(&interrupt.any);
         let mut run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
         run.tools.extend(kernels.watch(&noted));
-        let run = kernels.schedule(run);
+        let mut run = kernels.schedule(run);
+        let accepted = !self.args.program.is_empty();
         let backend = options.simulator();
         let placed = Placed::new(plan, module, &backend)?;
         let mut exit = Exit::Clean;
@@ -286,6 +287,7 @@ impl<'a> Session<'a> {
             let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
             noted.limit = limit.within(self.args.timeout);
             noted.clear();
+            run.registers = kernels.registers(launch, accepted);
             let report =
                 progress::during(self.console.is_human(), what.clone(), || placed.launch(number, &run))?;
             exit = exit.max(exit_of(&report));

@@ -43,6 +43,8 @@ pub struct Kernels {
     spins: Vec<RangeInclusive<u32>>,
     /// Whether there are loops in which threads try a compare-and-swap again with what they read.
     tries: bool,
+    /// Whether blocks take work from each other.
+    hands_out: bool,
     /// Those that launch kernels or graphs themselves, which is code of the driver's.
     launching: BTreeSet<String>,
 }
@@ -104,8 +106,9 @@ impl Toolchain {
     pub fn kernels(&self, module: &Module) -> Result<Kernels, AssembleError> {
         let spins = machine::spins::lines(module.checked());
         let tries = machine::spins::tries(module.checked());
-        let mut kernels =
-            Kernels { lowered: self.disassembler.is_none(), spins, tries, ..Kernels::default() };
+        let hands_out = machine::spins::hands_out(module.checked());
+        let lowered = self.disassembler.is_none();
+        let mut kernels = Kernels { lowered, spins, tries, hands_out, ..Kernels::default() };
         let target = machine_target(module);
         if let Some(assembler) = &self.assembler {
             for source in &module.checked().sources {
@@ -161,17 +164,42 @@ impl Kernels {
 
     /// How launches of these kernels are to run. What threads wait for depends on the order in which blocks run, so one worker runs
     /// them all. Threads that try a compare-and-swap again do so as often as others come between that run at the same time, so
-    /// warps go in step.
+    /// warps go in step. Where blocks take work from each other, none goes on until it has taken all.
     pub fn schedule(&self, options: RunOptions) -> RunOptions {
         let mut options = options;
-        if self.tries || !self.spins.is_empty() {
+        if self.tries || self.hands_out || !self.spins.is_empty() {
             options.jobs = 1;
         }
+        options.interleave |= self.hands_out;
         if self.tries {
             options.in_step = MOST_IN_STEP;
         }
         options.apart = !self.launching.is_empty();
         options
+    }
+
+    /// A kernel and the registers that ptxas took for it, by which a launch is checked. One that a program made was `accepted`, with
+    /// its own code, which may take fewer: those of a cooperative launch then leave room for all of its blocks.
+    pub fn registers(&self, launch: &Launch, accepted: bool) -> Option<(Arc<str>, u32)> {
+        let &(of, estimated) = self.taken.get(&*launch.kernel)?;
+        let registers = if accepted { self.fitting(&of, launch).registers } else { of.registers };
+        (!estimated || accepted && launch.cooperative).then(|| (launch.kernel.clone(), registers))
+    }
+
+    /// What a kernel takes, with so few registers that a cooperative launch is resident as a whole.
+    fn fitting(&self, of: &Resources, launch: &Launch) -> Resources {
+        let device = DeviceConfig::h200();
+        let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
+        let fits = |registers: u32| {
+            let residency =
+                Residency::of(&device, threads, &Resources { registers, ..*of }, launch.shared_bytes);
+            u128::from(residency.blocks()) * u128::from(device.multiprocessors) >= launch.grid.count()
+        };
+        let registers = match launch.cooperative {
+            true => (1..=of.registers).rev().find(|&registers| fits(registers)),
+            false => None,
+        };
+        Resources { registers: registers.unwrap_or(of.registers), ..*of }
     }
 
     /// The numbers of a launch of a kernel of `module` that ran under [`Tool::Counters`], and under [`Kernels::watch`] with the
@@ -190,7 +218,8 @@ impl Kernels {
         let counted = metrics.iter().find(|metrics| metrics.tool == Tool::Counters.name());
         let mut profile = Profile::new(&DeviceConfig::h200(), launch, &of, counted);
         let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
-        let residency = Residency::of(&DeviceConfig::h200(), threads, &of, launch.shared_bytes);
+        let fitting = self.fitting(&of, launch);
+        let residency = Residency::of(&DeviceConfig::h200(), threads, &fitting, launch.shared_bytes);
         let blocks = launch.grid.count() as u64;
         let completed = outcome == Outcome::Completed;
         let (mut ways, asked) = (next(&found.ways, name), next(&found.asked, name).unwrap_or_default());
@@ -289,5 +318,28 @@ fn machine_target(module: &Module) -> &'static str {
     match module.checked().target.to_string().ends_with("90a") {
         true => "sm_90a",
         false => "sm_90",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_leave_room_for_what_was_accepted() {
+        let taken = |registers, estimated| (Resources { registers, ..Resources::default() }, estimated);
+        let taken =
+            BTreeMap::from([("known".to_owned(), taken(40, false)), ("guess".to_owned(), taken(200, true))]);
+        let kernels = Kernels { taken, ..Kernels::default() };
+        let of = |kernel: &str, blocks: u32, cooperative: bool, accepted: bool| {
+            let launch = Launch { cooperative, ..Launch::new(kernel, blocks, 1024, Vec::new()) };
+            kernels.registers(&launch, accepted).map(|(_, registers)| registers)
+        };
+        // Two blocks of 1,024 threads take no more than 32 registers.
+        assert_eq!([of("known", 264, true, true), of("guess", 264, true, true)], [Some(32), Some(32)]);
+        assert_eq!([of("known", 264, true, false), of("guess", 264, true, false)], [Some(40), None]);
+        assert_eq!([of("known", 264, false, true), of("guess", 264, false, true)], [Some(40), None]);
+        // What never fits is for others to refuse.
+        assert_eq!([of("known", 265, true, true), of("none", 1, true, true)], [Some(40), None]);
     }
 }

@@ -55,8 +55,30 @@ pub fn is_tried(module: &Module, body: &Body, at: usize) -> bool {
     turns(module, body).any(|turn| turn.contains(&at) && body.instructions[turn].iter().any(computes))
 }
 
-/// Ranges of instructions that end with a branch to their beginning.
+/// Whether blocks of a module take work from each other: an atomic operation on global memory says in a loop what is done next,
+/// so that who comes sooner does more of it.
+pub fn hands_out(module: &Module) -> bool {
+    let bodies = module.functions.iter().filter_map(|function| function.body.as_ref());
+    bodies.into_iter().any(|body| {
+        let takes = |at: usize| {
+            let op = module.op(&body.instructions[at]);
+            let counts = [Modifier::Add, Modifier::Inc, Modifier::Dec].iter().any(|of| op.modifiers.has(*of));
+            let elsewhere = op.modifiers.has(Modifier::Shared) || op.modifiers.has(Modifier::SharedCta);
+            let tells = matches!(body.operands(&body.instructions[at]).first(), Some(Operand::Register(_)));
+            op.opcode == Opcode::Atom && counts && !elsewhere && tells
+        };
+        let taken: Vec<usize> = (0..body.instructions.len()).filter(|&at| takes(at)).collect();
+        !taken.is_empty() && rounds(module, body).any(|turn| taken.iter().any(|at| turn.contains(at)))
+    })
+}
+
+/// Ranges of instructions that end with a branch to their beginning, if they are short.
 fn turns<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<usize>> + 'a {
+    rounds(module, body).filter(|turn| turn.len() <= LONGEST)
+}
+
+/// Ranges of instructions that end with a branch to their beginning.
+fn rounds<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<usize>> + 'a {
     body.instructions.iter().enumerate().filter_map(|(at, of)| {
         if module.op(of).opcode != Opcode::Bra {
             return None;
@@ -65,7 +87,7 @@ fn turns<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<u
             Operand::Label(id) => Some(body.labels.get(id.0 as usize)?.target as usize),
             _ => None,
         })?;
-        (target <= at && at - target < LONGEST).then_some(target..at + 1)
+        (target <= at).then_some(target..at + 1)
     })
 }
 
@@ -130,6 +152,25 @@ mod tests {
         assert!(of(sum).is_empty(), "it tries again with what it read");
         let stores = "L:\nld.volatile.global.u32 %r0, [%d0];\nst.global.u32 [%d1], 1;\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
         assert!(of(stores).is_empty());
+    }
+
+    #[test]
+    fn work_is_handed_out_where_a_counter_says_what_is_next() {
+        let hands = |body: &str| {
+            let text = format!(
+                ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
+            );
+            hands_out(&ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap())
+        };
+        let next = |op: &str| {
+            let long = "add.u32 %r1, %r1, %r0;\n".repeat(100);
+            hands(&format!("L:\n{op}\n{long}setp.lt.u32 %p, %r0, 99;\n@%p bra L;"))
+        };
+        assert!(next("atom.global.add.u32 %r0, [%d0], 1;"));
+        assert!(!next("red.global.add.u32 [%d0], 1;"));
+        assert!(!next("atom.shared.add.u32 %r0, [%r2], 1;"));
+        assert!(!next("atom.global.max.u32 %r0, [%d0], 1;"));
+        assert!(!hands("atom.global.add.u32 %r0, [%d0], 1;"), "it is done once");
     }
 
     #[test]
