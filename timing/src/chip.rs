@@ -115,6 +115,8 @@ pub struct Launching {
     pub block_start: f64,
     /// Cycles between the warps of a block.
     pub warp_start: f64,
+    /// Cycles between the beginnings of warps of all multiprocessors together.
+    pub warp_interval: f64,
     /// Cycles from a block's end to the placement of another in its stead, which begins at once.
     pub turnaround: f64,
     /// Sectors that a launch itself reads in the second level.
@@ -332,6 +334,10 @@ pub struct SecondLevel {
     pub read: [f64; 2],
     /// The same of one that writes.
     pub write: [f64; 2],
+    /// For how many times as long a request that reads keeps the slice of a partition busy that has its line.
+    pub slice: f64,
+    /// Cycles for which a sector that is written keeps its line from being written again.
+    pub rewrite: f64,
     /// The same of an atomic one, and of one of its lanes; for how long a slice is busy with a turn of a sector, and a word with a lane,
     /// where it adds integers and where it adds floats.
     pub atomic: [f64; 5],

@@ -27,6 +27,8 @@ pub(crate) struct Machine<'a> {
     /// The next block, and when one was placed last.
     pub(crate) block: u64,
     pub(crate) placed: f64,
+    /// When the next warp can begin, on whatever multiprocessor.
+    pub(crate) begins: f64,
     /// Whether a placement is among the events.
     pub(crate) placing: bool,
     pub(crate) intervals: [f64; Unit::COUNT],

@@ -39,6 +39,10 @@ pub(crate) struct Memory<'a> {
     lines: Vec<(u64, f64)>,
     /// When each slice has done what it was asked to change.
     slices: [f64; SLICES],
+    /// By slice of each partition: when it has done what it was asked to read.
+    ports: [f64; 2 * SLICES],
+    /// By line: when it can be written again.
+    stored: Vec<(u64, f64)>,
     /// By line and sector: turns of compare-and-swaps that are tried again, when each is over and for how many lanes it is.
     turns: HashMap<(u64, u8), VecDeque<(f64, u8)>>,
     /// By group and line: reads that are on their way.
@@ -139,10 +143,15 @@ fn slice(line: u64) -> usize {
     (group << 4 | within) as usize
 }
 
+/// Where a line is among [`ATOMIC_LINES`].
+fn place_of(line: u64) -> usize {
+    (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES
+}
+
 const SECTOR: u64 = 32;
 const LINE: u64 = 128;
 
-/// How many lines with atomic operations are told apart.
+/// How many lines with atomic operations, and of those that were written last, are told apart.
 const ATOMIC_LINES: usize = 1 << 14;
 
 /// How many reads of a group that are on their way are told apart.
@@ -164,6 +173,8 @@ impl<'a> Memory<'a> {
             traffic: Traffic::default(),
             lines: vec![(0, 0.0); ATOMIC_LINES],
             slices: [0.0; SLICES],
+            ports: [0.0; 2 * SLICES],
+            stored: vec![(0, 0.0); ATOMIC_LINES],
             turns: HashMap::new(),
             reads: vec![Read::default(); READS * l2.groups.max(1) as usize],
         }
@@ -194,6 +205,17 @@ impl<'a> Memory<'a> {
         start
     }
 
+    /// The same of one for a line, which then waits for the slice that has it in a partition.
+    fn enter_at(&mut self, now: f64, (partition, line): (usize, u64), cost: f64) -> f64 {
+        let start = self.enter(now, cost);
+        // Which one of those for 64 lines that is depends on all that are before them.
+        let mixed = (Self::spread(line >> 6) >> 58) as usize;
+        let port = &mut self.ports[partition * SLICES + (slice(line) ^ mixed)];
+        let begins = port.max(start);
+        *port = begins + cost * self.chip.l2.slice;
+        begins
+    }
+
     /// Sectors of a line for a multiprocessor: when they are there.
     pub(crate) fn read(&mut self, now: f64, asker: Asker, line: u64, sectors: u8) -> f64 {
         let at = asker.group * READS + line as usize % READS;
@@ -210,7 +232,8 @@ impl<'a> Memory<'a> {
     fn read_alone(&mut self, now: f64, near: usize, line: u64, sectors: u8) -> f64 {
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
-        let start = self.enter(now, (l2.read[0]).max(l2.read[1] * f64::from(count)));
+        let cost = l2.read[0].max(l2.read[1] * f64::from(count));
+        let start = self.enter_at(now, (near, line), cost);
         self.traffic.read += u64::from(count);
         self.traffic.asked += u64::from(count);
         let mut done = start + l2.latency;
@@ -291,8 +314,12 @@ impl<'a> Memory<'a> {
         let near = asker.near;
         let l2 = &self.chip.l2;
         let count = sectors.count_ones();
-        let start = self.enter(now, (l2.write[0]).max(l2.write[1] * f64::from(count)));
         let home = Self::home(line);
+        let start = self.enter(now, l2.write[0].max(l2.write[1] * f64::from(count)));
+        // Those of one line come one after the other.
+        let (own, free) = &mut self.stored[place_of(line)];
+        let start = if *own == line + 1 { start.max(*free) } else { start };
+        (*own, *free) = (line + 1, start + l2.rewrite * f64::from(count));
         self.traffic.write += u64::from(count) * if home == near { 1 } else { 2 };
         self.traffic.asked += u64::from(count);
         self.traffic.hit += u64::from(count);
@@ -369,7 +396,7 @@ impl<'a> Memory<'a> {
             self.note(line, near, home, sectors, done);
             return changed(done);
         }
-        let place = (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50) as usize % ATOMIC_LINES;
+        let place = place_of(line);
         let (own, free) = self.lines[place];
         let slice = &mut self.slices[slice(line)];
         let begins = at.max(*slice);
@@ -488,6 +515,29 @@ mod tests {
             _ => return None,
         }
         Some(stream.memory.traffic.dram_write)
+    }
+
+    /// All multiprocessors write and read as many sectors of few lines, and of many.
+    #[test]
+    fn few_lines_are_few_slices() {
+        let chip = Chip::h200();
+        for writes in [true, false] {
+            let last = |lines: u64| {
+                let mut memory = Memory::new(&chip);
+                let each = (0..40_000).map(|number| {
+                    let asker = Asker::new(&chip, (number % 132) as u32);
+                    // No two of a group come at once for one line.
+                    let line = number * 33 % lines;
+                    match writes {
+                        true => memory.write(0.0, asker, line, 15).taken,
+                        false => memory.read_alone(0.0, asker.near, line, 15),
+                    }
+                });
+                each.fold(0.0, f64::max)
+            };
+            let (few, many) = (last(4), last(40_000));
+            assert!(few > 4.0 * many, "{writes} {few} {many}");
+        }
     }
 
     /// Launches in which memory writes more than a megabyte, of those that are small enough for a test. Where all is read after all was

@@ -44,11 +44,14 @@ impl Machine<'_> {
         });
         let launch = &self.chip.launch;
         let is_first = index < self.chip.blocks_at_once(self.launch.resident);
-        let begins = if is_first { at + launch.block_start } else { at };
+        let after = if is_first { launch.block_start } else { 0.0 };
+        let begins = at + after;
         let mut left = 0;
         for (order, warp) in block.warps.iter().enumerate() {
             let Some(first) = warp.steps.first().copied() else { continue };
-            let begins = begins + order as f64 * launch.warp_start;
+            let first_of_all = self.begins.max(at);
+            self.begins = first_of_all + launch.warp_interval;
+            let begins = (begins + order as f64 * launch.warp_start).max(first_of_all + after);
             let number_in_core = multiprocessor.next % 4;
             multiprocessor.next += 1;
             let core = number as u32 * 4 + number_in_core;

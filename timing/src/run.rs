@@ -99,6 +99,7 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         events: Events::new(4 * count),
         block: 0,
         placed: f64::NEG_INFINITY,
+        begins: 0.0,
         placing: false,
         intervals: rates.map(|rate| rate.interval),
         latencies: rates.map(|rate| rate.latency),

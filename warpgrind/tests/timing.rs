@@ -276,7 +276,7 @@ fn loops_around_a_compare_and_swap() {
 /// A part of the model, and how it is left out of a chip.
 type Part = (&'static str, fn(&mut Chip));
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("nothing", |_| ()),
     ("fetch of instructions", |chip| (chip.fetch.miss, chip.fetch.next) = (0.0, 0.0)),
     ("jumps, and lanes that come together", |chip| {
@@ -290,6 +290,7 @@ const PARTS: [Part; 13] = [
     }),
     ("reads that are merged on their way", |chip| chip.l2.merged = 0),
     ("how fast the second level is", |chip| (chip.l2.read, chip.l2.write) = ([0.0, 0.0], [0.0, 0.0])),
+    ("few lines that all read, or write", |chip| (chip.l2.slice, chip.l2.rewrite) = (0.0, 0.0)),
     ("atomic operations that wait for each other", |chip| {
         let [each, lanes, ..] = chip.l2.atomic;
         chip.l2.atomic = [each, lanes, 0.0, 0.0, 0.0];
@@ -298,6 +299,7 @@ const PARTS: [Part; 13] = [
     ("how blocks and warps begin", |chip| {
         (chip.launch.block_start, chip.launch.warp_start, chip.launch.turnaround) = (0.0, 0.0, 0.0);
         (chip.launch.block_interval, chip.launch.first_interval) = (0.01, 0.01);
+        chip.launch.warp_interval = 0.0;
     }),
     ("stores that keep warps from leaving", |chip| chip.l1.leave = 0.0),
 ];
