@@ -39,12 +39,17 @@ impl Machine<'_> {
     pub(crate) fn next_access(&mut self, issued: Issued<'_>) -> Option<Access> {
         let (place, cursor, end) = self.cursor(issued)?;
         let warp = &mut self.warps[issued.index as usize];
+        let block = &self.residents[warp.resident as usize].block;
         // Another try is no access of its own.
-        let tries = usize::from(!warp.failed.is_empty() && self.code[issued.at as usize].again.is_some());
+        let tries = usize::from(!warp.failed.is_empty() && issued.op.again.is_some());
         let cursor = cursor - tries as u32;
+        if cursor == end && issued.op.repeats {
+            let first = block.warps[warp.number as usize].sources[place as usize];
+            return (first < end).then(|| block.accesses[end as usize - 1]);
+        }
         (cursor < end).then(|| {
             warp.cursors[place as usize] = cursor + 1;
-            self.residents[warp.resident as usize].block.accesses[cursor as usize]
+            block.accesses[cursor as usize]
         })
     }
 

@@ -175,6 +175,8 @@ pub struct Op {
     pub past: bool,
     /// Whether nobody reads again what it reads (`LDL.LU`): the first level need not keep that.
     pub last_use: bool,
+    /// Whether the assembler may have put it where a value is wanted again: then it reads what it read before.
+    pub repeats: bool,
     /// Whether it is a compare-and-swap of a loop that is none in the PTX: each lane at a word takes a turn of it.
     pub tries: bool,
     /// Of a compare-and-swap on shared memory that is tried again until it succeeds: the first instruction of the loop, and that
@@ -290,6 +292,7 @@ impl Op {
             local: matches!(base, "LDL" | "STL").then(|| offset(operands)),
             past: has("STRONG"),
             last_use: base == "LDL" && has("LU"),
+            repeats: base == "LDG" && has("CONSTANT"),
             tries: base == "ATOMS" && has("SPIN"),
             again: None,
             floats: matches!(base, "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG")

@@ -20,8 +20,9 @@ pub struct Cover {
 /// Where a block of the PTX may be in the machine code: by block there.
 type Sites = Vec<(u32, Cover)>;
 
-/// A line of the PTX in the machine code: what it says of places, and how often blocks have it, without and with guards.
-type Line = (u32, BTreeMap<u32, (u32, u32)>);
+/// A line of the PTX in the machine code: what it says of places, and how often blocks have it, without and with guards, and for how
+/// many turns of it, where accesses of several may have become one.
+type Line = (u32, BTreeMap<u32, (u32, u32, u32)>);
 
 /// The blocks of the PTX, and where each may be.
 #[derive(Clone, Debug)]
@@ -106,10 +107,72 @@ pub fn is_foreign(listing: &Listing, ways: &Ways) -> bool {
     2 * others > count
 }
 
+/// For how many turns of a load or store of the PTX a machine instruction may stand: those that follow each other become one. Of
+/// others that is not known.
+fn turns(op: &str, of: &Instruction) -> u32 {
+    let mut parts = op.split('.');
+    if !matches!(parts.next(), Some("ld" | "st"))
+        || !matches!(of.base(), "LDG" | "LDS" | "LDL" | "LD" | "STG" | "STS" | "STL" | "ST")
+    {
+        return 0;
+    }
+    let (mut bits, mut elements) = (32, 1);
+    for part in parts {
+        match part {
+            "v2" => elements = 2,
+            "v4" => elements = 4,
+            _ => bits = part.get(1..).and_then(|digits| digits.parse().ok()).unwrap_or(bits),
+        }
+    }
+    let width = if of.has("128") {
+        128
+    } else if of.has("64") {
+        64
+    } else {
+        32
+    };
+    (width / (bits * elements).max(1)).max(1)
+}
+
 /// Whether ptxas leaves an instruction where it is.
 fn is_kept(op: &str) -> bool {
     let name = op.split('.').next().unwrap_or("");
     matches!(name, "bar" | "barrier" | "red") || name == "st" && op.contains(".global")
+}
+
+/// Whether ptxas may make an instruction again where its result is wanted, rather than keep that: arithmetic, and loads of what
+/// nobody writes.
+fn may_be_made_again(op: &str) -> bool {
+    let name = op.split('.').next().unwrap_or("");
+    match name {
+        "ld" => op.contains(".nc") || op.contains(".const") || op.contains(".param"),
+        "st" | "atom" | "red" | "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "cp"
+        | "ldmatrix" => false,
+        "stmatrix" | "mma" | "wmma" | "wgmma" | "tex" | "tld4" | "suld" | "sust" | "sured" | "call" => false,
+        _ => true,
+    }
+}
+
+/// By block of the PTX, up to the highest one: whether a thread comes there more than once.
+fn repeated(ways: &Ways, block_of: &[u32], highest: u32) -> Vec<bool> {
+    let mut repeated = vec![false; highest as usize + 1];
+    let mut seen = vec![0usize; highest as usize + 1];
+    for (way, number) in ways.ways.iter().zip(1..) {
+        for block in blocks_of(way, block_of) {
+            repeated[block as usize] |= seen[block as usize] == number;
+            seen[block as usize] = number;
+        }
+    }
+    repeated
+}
+
+/// The blocks of a way.
+fn blocks_of<'a>(way: &'a [(u32, u32)], block_of: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+    way.iter().flat_map(|&(first, end)| {
+        let block = |at: u32| block_of.get(at as usize).copied();
+        let (from, to) = (block(first), block(end.saturating_sub(1)));
+        from.or(to).zip(to.or(from)).into_iter().flat_map(|(from, to)| from.min(to)..from.max(to) + 1)
+    })
 }
 
 /// Whether control may go elsewhere behind an instruction.
@@ -176,14 +239,14 @@ impl Anchors {
             number += u32::from(*first && at > 0);
             block_of.push(number);
         }
-        let lines: BTreeMap<u32, usize> =
+        let lines_of: BTreeMap<u32, usize> =
             ways.positions.iter().enumerate().map(|(at, position)| (position.line, at)).collect();
         // By block of the PTX, by line: how often each block of the machine code has it, without and with guards.
         let mut found: Vec<BTreeMap<u32, Line>> = vec![BTreeMap::new(); number as usize + 1];
         for (site, block) in graph.blocks.iter().enumerate() {
             let own = &listing.instructions[block.first as usize..block.end as usize];
-            for (of, line) in own.iter().zip(texture_lines(own, ways, &lines, &block_of)) {
-                let Some(&at) = lines.get(&line) else { continue };
+            for (of, line) in own.iter().zip(texture_lines(own, ways, &lines_of, &block_of)) {
+                let Some(&at) = lines_of.get(&line) else { continue };
                 let weight = weight(&ways.positions[at].op, of);
                 if weight == 0 {
                     continue;
@@ -191,13 +254,37 @@ impl Anchors {
                 let line = found[block_of[at] as usize].entry(line).or_default();
                 line.0 = line.0.max(weight);
                 let counts = line.1.entry(site as u32).or_default();
-                if of.guard.is_some() { counts.1 += 1 } else { counts.0 += 1 }
+                if of.guard.is_some() {
+                    counts.1 += 1
+                } else {
+                    counts.0 += 1
+                }
+                counts.2 += turns(&ways.positions[at].op, of);
             }
         }
+        let in_loops = graph.in_loops();
+        let again = repeated(ways, &block_of, number);
         let candidates = found.into_iter().enumerate().map(|(ptx, lines)| {
             let mut profiles: BTreeMap<Sites, u32> = BTreeMap::new();
-            for (weight, sites) in lines.into_values() {
-                let most = |(plain, guarded): &(u32, u32)| if *plain > 0 { *plain } else { *guarded };
+            for (line, (mut weight, mut sites)) in lines {
+                let is_made_again = !again[ptx]
+                    && lines_of.get(&line).is_some_and(|&at| may_be_made_again(&ways.positions[at].op));
+                let in_loop = |site: &u32| in_loops[*site as usize];
+                if is_made_again && sites.keys().all(in_loop) {
+                    // It may be what is left of it.
+                    weight = 1;
+                } else if is_made_again && sites.keys().any(in_loop) {
+                    sites.retain(|site, _| !in_loop(site));
+                }
+                let most = |(plain, guarded, _): &(u32, u32, u32)| if *plain > 0 { *plain } else { *guarded };
+                // All turns of a loop may be there, one behind the other.
+                if again[ptx] && sites.values().any(|counts| counts.2 > 1) {
+                    let all = sites.iter().map(|(&site, counts)| {
+                        let (times, optional) = (counts.2.max(1), counts.0 == 0);
+                        (site, Cover { ptx: ptx as u32, times, optional })
+                    });
+                    profiles.entry(all.collect()).or_default();
+                }
                 let least = sites.values().map(most).min().unwrap_or(1).max(1);
                 // An instruction of some that one is made into may have a guard; of loads and stores there is one.
                 let least = if weight >= 4 && least < 2 { 1 } else { least };
@@ -211,7 +298,7 @@ impl Anchors {
             list.sort_by_key(|(sites, weight)| (std::cmp::Reverse(*weight), std::cmp::Reverse(sites.len())));
             (list, 0)
         });
-        let block_of_line = lines.iter().map(|(&line, &at)| (line, block_of[at])).collect();
+        let block_of_line = lines_of.iter().map(|(&line, &at)| (line, block_of[at])).collect();
         let mut keeps = vec![false; number as usize + 1];
         for (position, &block) in ways.positions.iter().zip(&block_of) {
             keeps[block as usize] |= is_kept(&position.op);
@@ -279,14 +366,6 @@ impl Anchors {
 
     /// The blocks of a way.
     pub fn trace(&self, way: &[(u32, u32)]) -> Vec<u32> {
-        let mut trace = Vec::new();
-        for &(first, end) in way {
-            let block = |at: u32| self.block_of.get(at as usize).copied();
-            let (from, to) = (block(first), block(end.saturating_sub(1)));
-            if let Some((from, to)) = from.or(to).zip(to.or(from)) {
-                trace.extend(from.min(to)..from.max(to) + 1);
-            }
-        }
-        trace
+        blocks_of(way, &self.block_of).collect()
     }
 }

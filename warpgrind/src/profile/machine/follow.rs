@@ -212,12 +212,13 @@ impl<'a> Follower<'a> {
         search.run()
     }
 
-    /// Does what a block does from a place of a trace on: the place behind, and which optional covers were done.
-    fn consume(&self, trace: &[u32], mut at: u32, block: u32) -> Result<(u32, Step), u32> {
+    /// Does what a block does from a place of a trace on: the place behind, and which optional covers were done; or how far one
+    /// comes, and what is missing there.
+    fn consume(&self, trace: &[u32], mut at: u32, block: u32) -> Result<(u32, Step), (u32, u32)> {
         let covers = self.covers(block);
         let mut left = [0u32; 64];
         if covers.len() > left.len() {
-            return Err(covers[0].ptx);
+            return Err((at, covers[0].ptx));
         }
         covers.iter().zip(&mut left).for_each(|(cover, left)| *left = cover.times);
         let mut step = Step { block, done: 0, perhaps: 0 };
@@ -236,7 +237,7 @@ impl<'a> Follower<'a> {
             at += 1;
         }
         let missing = covers.iter().zip(left).find(|(cover, left)| !cover.optional && *left > 0);
-        missing.map_or(Ok((at, step)), |(cover, _)| Err(cover.ptx))
+        missing.map_or(Ok((at, step)), |(cover, _)| Err((at, cover.ptx)))
     }
 }
 
@@ -255,8 +256,8 @@ impl Search<'_> {
             }
         } else {
             match self.of.consume(self.trace, done, block) {
-                Err(missing) => {
-                    self.stuck(done, Some(missing));
+                Err((at, missing)) => {
+                    self.stuck(at, Some(missing));
                     return;
                 }
                 Ok((behind, step)) => {

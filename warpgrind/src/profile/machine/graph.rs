@@ -92,4 +92,66 @@ impl Graph {
         });
         Graph { blocks: blocks.collect() }
     }
+
+    /// By block: whether control may come back to it, but by calls.
+    pub fn in_loops(&self) -> Vec<bool> {
+        let to = |block: usize| match &self.blocks[block].leave {
+            Leave::To(list) => list.clone(),
+            Leave::Call { back, .. } => vec![*back],
+            Leave::Return(through) | Leave::Exit(through) => through.iter().copied().collect(),
+        };
+        let count = self.blocks.len();
+        let mut from = vec![Vec::new(); count];
+        for block in 0..count {
+            to(block).into_iter().for_each(|next| from[next as usize].push(block as u32));
+        }
+        // Blocks in the order in which all behind them is done.
+        let (mut done, mut seen) = (Vec::with_capacity(count), vec![false; count]);
+        for first in 0..count {
+            let mut open = vec![(first as u32, false)];
+            while let Some((block, is_over)) = open.pop() {
+                if is_over {
+                    done.push(block);
+                } else if !std::mem::replace(&mut seen[block as usize], true) {
+                    open.push((block, true));
+                    open.extend(to(block as usize).into_iter().map(|next| (next, false)));
+                }
+            }
+        }
+        // Those that lead to each other, the last one of them at hand.
+        let mut of: Vec<Option<u32>> = vec![None; count];
+        let mut sizes = vec![0u32; count];
+        for &last in done.iter().rev() {
+            let mut open = vec![last];
+            while let Some(block) = open.pop() {
+                if of[block as usize].is_none() {
+                    of[block as usize] = Some(last);
+                    sizes[last as usize] += 1;
+                    open.extend(&from[block as usize]);
+                }
+            }
+        }
+        let alone = |block: usize| of[block].is_none_or(|last| sizes[last as usize] < 2);
+        (0..count).map(|block| !alone(block) || to(block).contains(&(block as u32))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_of_blocks() {
+        let to = |list: &[u32]| Leave::To(list.to_vec());
+        let leaves = [to(&[1]), to(&[2, 4]), to(&[1, 3]), to(&[3, 4]), Leave::Exit(None), to(&[4])];
+        let blocks = leaves.into_iter().map(|leave| Block { first: 0, end: 1, leave });
+        let graph = Graph { blocks: blocks.collect() };
+        assert_eq!(graph.in_loops(), [false, true, true, true, false, false]);
+        let call = Leave::Call { function: 1, back: 0, conditional: false };
+        let blocks = vec![
+            Block { first: 0, end: 1, leave: call },
+            Block { first: 1, end: 2, leave: Leave::Return(None) },
+        ];
+        assert_eq!(Graph { blocks }.in_loops(), [true, false]);
+    }
 }

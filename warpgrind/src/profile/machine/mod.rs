@@ -385,6 +385,30 @@ mod tests {
     }
 
     #[test]
+    fn all_turns_of_a_loop_may_be_there_and_two_in_one_store() {
+        // mov; loop: st of eight bytes; setp; bra loop; ld; ret: with four turns, and machine code for all of them.
+        let ptx = ["mov.u32", "st.local.f64", "setp.ne.s32", "bra", "ld.global.u32", "ret"];
+        let way = [(0, 4), (1, 4), (1, 4), (1, 6)];
+        let code = "1 S2R SR_TID.X\n1 STL.128\n0 STL.128\n3 LDG.E\n1 EXIT\n";
+        let (counts, followed) = warps(code, &ways(&ptx, &[&way]));
+        assert_eq!((counts, followed.warps), (vec![1; 5], (1, 0)));
+    }
+
+    #[test]
+    fn loads_that_are_made_again_say_nothing_of_where_one_is() {
+        // ld; loop: st; setp; bra loop; ret: with three turns, in each of which the value is loaded again.
+        let ptx = ["ld.global.nc.u32", "st.global.u32", "setp.ne.s32", "bra", "ret"];
+        let way = [(0, 4), (1, 4), (1, 5)];
+        let code = |first: &str| {
+            format!("{first}\n1 STG.E\n-1 LDG.E.CONSTANT\n2 ISETP.NE.AND\n1 @0 BRA -4\n1 EXIT\n")
+        };
+        for (first, before) in [("1 LDG.E.CONSTANT", 1), ("1 S2R SR_TID.X", 1)] {
+            let (counts, followed) = warps(&code(first), &ways(&ptx, &[&way]));
+            assert_eq!((counts, followed.warps), (vec![before, 3, 3, 3, 3, 1], (1, 0)), "{first}");
+        }
+    }
+
+    #[test]
     fn a_way_runs_round_no_loop_without_doing_something() {
         // Nothing in the machine code's loop says how often it is gone round, but for a store that is done once.
         let ptx = ["setp.ne.s32", "bra", "st.global.u32", "setp.ne.s32", "bra", "ret"];

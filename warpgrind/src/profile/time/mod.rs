@@ -135,6 +135,8 @@ impl Code {
         };
         let op = |of: &super::machine::listing::Instruction| {
             let mut op = Op::new(&of.opcode, &of.operands, of.control);
+            // One that a guard leaves out reads nothing.
+            op.repeats &= of.guard.is_none();
             // A compare-and-swap that is none in the PTX is in a loop that is none there.
             op.tries |= of.base().starts_with("ATOM") && of.has("CAS") && tried(of.line);
             op
