@@ -6,10 +6,10 @@ the CPU's rounding. Sparse matrices are compiled for the device instead of calli
 but for convolutions in groups of the batch, as in gradients of grouped and depthwise ones: without cuDNN XLA forgets the groups, and
 they are compiled as groups of features.
 
-For a script that knows nothing of it, and for a process, before anything is compiled that needs them::
+Where this package is installed, JAX enables it by itself under ``warpgrind exec``. Where it is only found, a script that knows nothing of
+it, and a process, before anything is compiled that needs it, do so with::
 
     $ warpgrind exec -- python -m warpgrind.jax train.py
-    $ warpgrind exec -- python -m warpgrind.jax -m pytest tests
 
     warpgrind.jax.enable()
 """
