@@ -65,7 +65,7 @@ fn refusal(file: Option<&Path>, is_jax: bool) -> Option<String> {
             if file.parent().is_some_and(|folder| folder.ends_with("cuda/bindings/_internal")) {
                 "`python -m warpgrind.cuda_python SCRIPT` runs a script with Warpgrind's own"
             } else if is_jax {
-                "`python -m warpgrind.jax SCRIPT` has the host compute JAX's factorisations and Fourier transforms; convolutions do without"
+                "with `pip install warpgrind` beside JAX the host computes factorisations and Fourier transforms; convolutions do without"
             } else {
                 "What needs this library cannot run"
             },
@@ -157,7 +157,7 @@ mod tests {
         let bindings = "/v/lib/cuda/bindings/_internal/runtime.cpython-311-x86_64-linux-gnu.so";
         assert!(said(Some(bindings)).contains("python -m warpgrind.cuda_python"));
         let of_jax = refusal(Some(Path::new("/v/lib/libcudnn_graph.so.9")), true);
-        assert!(of_jax.is_some_and(|said| said.contains("python -m warpgrind.jax")));
+        assert!(of_jax.is_some_and(|said| said.contains("pip install warpgrind")));
         assert!(said(Some("/home/me/app")).contains("-cudart shared"));
         assert!(said(None).contains("-cudart shared"));
     }
