@@ -400,7 +400,7 @@ mod tests {
         let ptx = ["ld.global.nc.u32", "st.global.u32", "setp.ne.s32", "bra", "ret"];
         let way = [(0, 4), (1, 4), (1, 5)];
         let code = |first: &str| {
-            format!("{first}\n1 STG.E\n-1 LDG.E.CONSTANT\n2 ISETP.NE.AND\n1 @0 BRA -4\n1 EXIT\n")
+            format!("{first}\n1 STG.E\n-1 LDG.E.CONSTANT\n2 ISETP.NE.AND\n1 @0 BRA -3\n1 EXIT\n")
         };
         for (first, before) in [("1 LDG.E.CONSTANT", 1), ("1 S2R SR_TID.X", 1)] {
             let (counts, followed) = warps(&code(first), &ways(&ptx, &[&way]));
