@@ -192,10 +192,12 @@ fn operations_done_late_show_what_racy_kernels_lack() {
             }
         }
     }
-    // The simulator has one proxy, and what has been read is written, too; a warp's stores are done in the order of lanes.
+    // What is stored under a copy is overwritten however late it is. The simulator has one proxy, and what has been read is
+    // written, too; a warp's stores are done in the order of lanes.
     assert_eq!(
         hidden,
         [
+            "writes_where_a_copy_goes",
             "stores_without_a_fence",
             "only_the_issuer_fences",
             "reads_the_target_when_only_read",

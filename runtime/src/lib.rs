@@ -86,8 +86,8 @@ pub use memory::{Allocation, Kind, Memory};
 pub use module::{Built, Function, Module, Parameter};
 pub use multicast::Multicast;
 pub use occupancy::{
-    LaunchConfig, active_blocks, active_clusters, check_launch, configured_shared, potential_block_size,
-    potential_cluster_size,
+    LaunchConfig, active_blocks, active_clusters, check_launch, check_old_launch, configured_shared,
+    potential_block_size, potential_cluster_size,
 };
 pub use operation::{Callback, Compare, Conditional, Graph, KernelCall, Node, Operation, PlacedMemory};
 pub use pages::Pages;

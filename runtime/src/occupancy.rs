@@ -90,7 +90,7 @@ pub fn active_clusters(function: &Function, launch: &LaunchConfig) -> Result<u32
     }
     let portable = context.device.simulator.config().portable_cluster;
     let most = if takes_any_cluster(function) { u128::MAX } else { u128::from(portable) };
-    let Some(cluster) = cluster_of(function, launch, most)? else { return Ok(0) };
+    let Some(cluster) = cluster_of(function, launch, most, function.set_cluster())? else { return Ok(0) };
     let blocks = active_blocks(function, u32::try_from(threads).unwrap_or(u32::MAX), launch.shared)?;
     Ok(context.device.simulator.config().resident_clusters(blocks, cluster))
 }
@@ -123,14 +123,14 @@ fn differs(set: [u32; 3], given: Dim3) -> bool {
     set.into_iter().zip([given.x, given.y, given.z]).any(|(set, given)| set != 0 && set != given)
 }
 
-/// The cluster of a launch, which is given or the kernel's.
-fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128) -> Result<Option<Dim3>> {
+/// The cluster of a launch, which is given or the kernel's, for which these extents were set.
+fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128, set: [u32; 3]) -> Result<Option<Dim3>> {
     let tuning = &function.declared().tuning;
     let given = launch.cluster.filter(|&cluster| cluster != Dim3::new(0, 0, 0));
     let declared = function.declared_cluster();
     let cluster = match (given, declared) {
         (Some(given), Some(declared)) if given != declared => return Err(LaunchError::ClusterSize.into()),
-        (Some(given), None) if differs(function.set_cluster(), given) => {
+        (Some(given), None) if differs(set, given) => {
             return Err(LaunchError::ClusterSize.into());
         }
         (given, _) => given.or(function.required_cluster()),
@@ -149,6 +149,19 @@ fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128) -> Result<
 /// # Errors
 /// `INVALID_VALUE`, `LAUNCH_OUT_OF_RESOURCES`, `COOPERATIVE_LAUNCH_TOO_LARGE`, `INVALID_CLUSTER_SIZE`.
 pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result<Option<Dim3>> {
+    check(function, launch, function.set_cluster())
+}
+
+/// The same for an interface that is older than a kernel's attributes, and heeds only what it declares.
+///
+/// # Errors
+/// As [`check_launch`].
+pub fn check_old_launch(function: &Function, launch: &LaunchConfig) -> Result<Option<Dim3>> {
+    let cluster = function.declared_cluster().is_none().then_some(Dim3::ONE);
+    check(function, &LaunchConfig { cluster, ..*launch }, [0; 3])
+}
+
+fn check(function: &Function, launch: &LaunchConfig, set: [u32; 3]) -> Result<Option<Dim3>> {
     let context = function.module.context.upgrade().ok_or(Status::CONTEXT_IS_DESTROYED)?;
     let config = context.device.simulator.config();
     config.check_extents(launch.grid, launch.block)?;
@@ -162,7 +175,7 @@ pub fn check_launch(function: &Function, launch: &LaunchConfig) -> Result<Option
     if threads > function.max_threads()? {
         return Err(LaunchError::Resources.into());
     }
-    let cluster = cluster_of(function, launch, u128::from(largest_cluster(function)?))?;
+    let cluster = cluster_of(function, launch, u128::from(largest_cluster(function)?), set)?;
     let blocks = active_blocks(function, threads, launch.shared)?;
     config.check_residency(blocks, launch.grid, launch.cooperative)?;
     Ok(cluster)

@@ -123,7 +123,7 @@ fn barriers_used_wrongly() {
     };
     for (body, message) in [
         ("mov.u32 %a, 16; barrier.sync %a, 128;", "barrier 16: a block has barriers 0 to 15"),
-        ("mov.u32 %a, 33; barrier.sync 1, %a;", "the count must be a multiple of the warp size"),
+        ("mov.u32 %a, 33; barrier.sync 1, %a;", "it must be a multiple of the warp size"),
         ("barrier.sync 1, 160;", "the block has only 128 threads"),
         (
             "setp.eq.u32 %p1, %w, 0; @%p1 bra A; barrier.sync 1, 96; bra B; A: barrier.sync 1, 128; B:",

@@ -407,7 +407,8 @@ api! {
     }
 
     fn cuGraphExecDestroy(exec: Handle) {
-        state::uncaptured()?;
+        state::runtime()?;
+        runtime::refuse_unsafe()?;
         object::remove::<Arc<ExecGraph>>(exec).map(|_| ())
     }
 

@@ -8,7 +8,7 @@ use cuda_abi::driver::LaunchConfig;
 use cuda_abi::numbers::launch_attribute as a;
 use runtime::{
     Context, EdgeKind, Event, Function, KernelCall, LaunchConfig as Config, Operation, Parameter, Result,
-    Status, Stream, check_launch,
+    Status, Stream, check_launch, check_old_launch,
 };
 use sim_core::{Dim3, Launch};
 
@@ -78,6 +78,11 @@ pub(crate) unsafe fn pack(function: &Function, params: *const u64, extra: *const
 /// A checked launch.
 pub(crate) fn call(function: Arc<Function>, config: &Config, params: Vec<u8>) -> Result<Operation> {
     let cluster = check_launch(&function, config)?;
+    Ok(kernel(function, config, cluster, params))
+}
+
+/// A launch that was checked, with its cluster.
+fn kernel(function: Arc<Function>, config: &Config, cluster: Option<Dim3>, params: Vec<u8>) -> Operation {
     // The simulator knows what kernels declare, not what was set as their attribute.
     let given = config.cluster.filter(|&cluster| cluster != Dim3::new(0, 0, 0));
     let cluster = if function.declared_cluster().is_some() { given } else { cluster };
@@ -90,7 +95,7 @@ pub(crate) fn call(function: Arc<Function>, config: &Config, params: Vec<u8>) ->
         params,
         cooperative: config.cooperative,
     };
-    Ok(Operation::Kernel(Arc::new(KernelCall { function, launch, updatable: None })))
+    Operation::Kernel(Arc::new(KernelCall { function, launch, updatable: None }))
 }
 
 /// A launch in a stream: what cannot be launched cannot be captured.
@@ -265,9 +270,8 @@ fn launch_old(of: Handle, grid: [i32; 2], stream: Handle) -> Result {
     };
     let (context, stream) = state::stream(stream, NullStream::Legacy)?;
     let function = function(of)?;
-    // This interface is older than the attribute, and heeds only what the kernel declares.
-    let cluster = function.declared_cluster().is_none().then_some(Dim3::ONE);
-    enqueue((&context, &stream), function, &Config { cluster, ..config }, old.params)
+    let cluster = check_old_launch(&function, &config).inspect_err(|_| stream.invalidate_capture())?;
+    context.enqueue(&stream, kernel(function, &config, cluster, old.params))
 }
 
 api! {
