@@ -44,6 +44,11 @@ impl Group {
     pub(crate) fn of_kernel(position: u32, lanes: LaneMask) -> Group {
         Group { position, lanes, frame: ROOT, wait: Wait::Ready, last_run: 0 }
     }
+
+    /// One that is executing the instruction at a position.
+    pub(crate) fn executing(position: u32, lanes: LaneMask, frame: FrameId) -> Group {
+        Group { position, lanes, frame, wait: Wait::Running, last_run: 0 }
+    }
 }
 
 /// Rows that frames lie in: of one function, for lanes of different call chains.

@@ -4,7 +4,7 @@ use crate::code::Access;
 use crate::event::AccessKind;
 use crate::machine::fault::Fault;
 use crate::machine::frame::FrameId;
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::Group;
 use semantics::lanes::{LaneMask, WARP_SIZE};
 
 pub(crate) type Addresses = [u64; WARP_SIZE];
@@ -53,12 +53,6 @@ pub(crate) struct At<'a> {
 impl At<'_> {
     /// The lanes where they stand, to tell of them.
     pub(crate) fn group(&self) -> Group {
-        Group {
-            position: self.position,
-            lanes: self.lanes,
-            frame: self.frame,
-            wait: Wait::Running,
-            last_run: 0,
-        }
+        Group::executing(self.position, self.lanes, self.frame)
     }
 }

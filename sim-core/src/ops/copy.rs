@@ -9,7 +9,7 @@ use crate::finding::FindingKind;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::in_flight::Copied;
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::Group;
 use crate::observer::Observer;
 use semantics::lanes::{LaneMask, Registers};
 
@@ -143,8 +143,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             let text = "what a `cp.async` writes was stored to before it was waited for";
             let fault = Fault::new(FindingKind::UndefinedBehavior, changed, text)
                 .note("nothing orders the two; the copy comes last here, as it mostly does on a device");
-            let &Copied { position, frame, .. } = copied;
-            self.note(&Group { position, lanes, frame, wait: Wait::Running, last_run: 0 }, fault);
+            self.note(&Group::executing(copied.position, lanes, copied.frame), fault);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::event::Asynchronous;
 use crate::machine::Machine;
 use crate::machine::frame::FrameId;
 use crate::machine::in_flight::{Load, Operation};
-use crate::machine::warp::{Group, Wait};
+use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::ops::at::{Addresses, At, Checked, Direction};
 use crate::ops::masks::each_lane;
@@ -134,7 +134,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 if inst.guard == Pred::TRUE { LaneMask::MAX } else { registers.predicate(inst.guard) };
             let lanes = lanes & guarded;
             let at = |access, direction| At { access, direction, lanes, peer: None, position, frame };
-            let mut group = Group { position, lanes, frame, wait: Wait::Running, last_run: 0 };
+            let mut group = Group::executing(position, lanes, frame);
             let done = match &inst.action {
                 _ if lanes == 0 => Ok(()),
                 Action::Load(access) => self.load(&mut registers, &at(access, Direction::Load)),

@@ -454,19 +454,7 @@ mod tests {
         let format = Format::plain(channel, channels);
         let pitch = u64::from(width * format.bytes());
         let level = Level { base: 0, extent: [width, height, 1], pitch, slice: pitch * u64::from(height) };
-        let sampler = Sampler {
-            address: [AddressMode::Clamp; 3],
-            filter: Filter::Linear,
-            mipmap_filter: Filter::Point,
-            normalized: false,
-            integers: false,
-            srgb: false,
-            seamless: false,
-            bias: 0.0,
-            clamp: [0.0; 2],
-            border: [0; 4],
-            anisotropy: 0,
-        };
+        let sampler = Sampler { normalized: false, ..recorded::sampler(0) };
         Texture { image: Image { shape, format, levels: vec![level], opaque: true }, sampler }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::texture::{Channel, Format, Image};
 
-fn sampler(anisotropy: u32) -> Sampler {
+pub(super) fn sampler(anisotropy: u32) -> Sampler {
     Sampler {
         address: [AddressMode::Clamp; 3],
         filter: Filter::Linear,
