@@ -153,7 +153,7 @@ fn clients_find_files_and_a_list_of_devices() {
     let query = "nvidia-smi --query-gpu=index,memory.total,compute_cap,utilization.gpu --format=csv";
     assert_eq!(
         program(&["--memory", "1073741824"], query),
-        "index, memory.total [MiB], compute_cap, utilization.gpu\n0, 1024 MiB, 9.0, [N/A]\n"
+        "index, memory.total [MiB], compute_cap, utilization.gpu [%]\n0, 1024 MiB, 9.0, [N/A]\n"
     );
     assert_eq!(
         program(&["--memory", "1073741824"], &format!("{query},noheader,nounits")),
@@ -162,8 +162,74 @@ fn clients_find_files_and_a_list_of_devices() {
     let table = program(&[], "nvidia-smi");
     assert!(table.contains("CUDA Version: 13.0") && table.contains("0MiB / 143771MiB"), "{table}");
     assert!(table.lines().all(|line| line.chars().count() == 91), "{table}");
-    let wrong = "nvidia-smi --query-gpu=colour --format=csv && exit 1; nvidia-smi -i 3 -L && exit 1; nvidia-smi -q && exit 1; true";
-    assert_eq!(program(&[], wrong), "");
+    // What is not there is said on standard output, with the statuses of NVIDIA's.
+    let wrong = "nvidia-smi --query-gpu=name,colour --format=csv; echo $?; nvidia-smi -i 3 -L; echo $?";
+    let said = "Field \"colour\" is not a valid field to query.\n2\nNo devices were found\n6\n";
+    assert_eq!(program(&[], wrong), said);
+    assert_eq!(program(&[], "nvidia-smi -q -d COLOUR 2> /dev/null || echo refused"), "refused\n");
+}
+
+/// All that `nvidia-smi` says of devices: each property that NVIDIA's knows, the long list as text and as XML, the links.
+#[test]
+fn clients_are_told_what_a_device_is() {
+    let program = |options: &[&str], script: &str| {
+        let output = exec(options).args(["--", "sh", "-c", script]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let names = program(&[], "nvidia-smi --help-query-gpu");
+    let names: Vec<&str> = names.split('"').skip(1).step_by(2).collect();
+    assert!(names.len() > 240, "{}", names.len());
+    let all = program(&[], &format!("nvidia-smi --query-gpu={} --format=csv,nounits", names.join(",")));
+    let [header, values] = all.lines().collect::<Vec<_>>()[..] else { panic!("{all}") };
+    let count = |line: &str| line.split(", ").count();
+    assert_eq!((count(header), count(values)), (names.len(), names.len()), "{all}");
+    let asked =
+        "nvidia-smi --query-gpu=gpu_bus_id,pci.device_id,clocks.max.gr,ecc.mode.current,power.draw,pstate";
+    assert_eq!(
+        program(&["--devices", "2"], &format!("{asked} --format=csv,noheader")),
+        "00000000:01:00.0, 0x233510DE, 1980 MHz, Enabled, [N/A], P0\n00000000:02:00.0, 0x233510DE, 1980 MHz, Enabled, [N/A], P0\n"
+    );
+    let log = program(&["--memory", "1073741824"], "nvidia-smi -q");
+    for line in [
+        "    Product Name                                       : NVIDIA H200",
+        "            HW Thermal Slowdown                        : Not Active",
+        "        Total                                          : 1024 MiB",
+        "        GPU Current Temp                               : N/A",
+        "    MIG Mode",
+    ] {
+        assert!(log.lines().any(|own| own == line), "{line}: {log}");
+    }
+    let part = program(&[], "nvidia-smi -q -d CLOCK,utilization");
+    assert!(
+        part.contains("    Max Clocks\n        Graphics ") && part.contains("    Utilization\n"),
+        "{part}"
+    );
+    assert!(!part.contains("Product Name") && !part.contains("ECC"), "{part}");
+    // Every element is closed in its turn.
+    let xml = program(&["--devices", "2"], "nvidia-smi -q -x");
+    let mut open = Vec::new();
+    for tag in xml.split('<').skip(3).map(|part| part.split('>').next().unwrap()) {
+        match tag.strip_prefix('/') {
+            Some(closed) => assert_eq!(open.pop().as_deref(), Some(closed), "{xml}"),
+            None => open.push(tag.split(' ').next().unwrap().to_owned()),
+        }
+    }
+    assert!(open.is_empty() && xml.matches("<product_name>NVIDIA H200</product_name>").count() == 2, "{xml}");
+    assert!(xml.contains("\t\t<pci>\n\t\t\t<pci_bus>02</pci_bus>\n"), "{xml}");
+    let links = program(&["--devices", "2"], "nvidia-smi topo -m");
+    assert!(links.contains("GPU0\t X \tPHB\t") && links.contains("GPU1\tPHB\t X \t"), "{links}");
+    let versions =
+        program(&[], "nvidia-smi --version; nvidia-smi --query-compute-apps=pid,name --format=csv");
+    assert!(versions.ends_with("CUDA Version        : 13.0\npid, process_name\n"), "{versions}");
+    let file = tempfile::tempdir().unwrap();
+    let file = file.path().join("log");
+    let script = format!(
+        "timeout 2 nvidia-smi --query-gpu=index --format=csv,noheader -l 1 -f {}; true",
+        file.display()
+    );
+    program(&[], &script);
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("0\n0\n"));
 }
 
 /// Frameworks are told not to measure kernels, and what they are told already stays.

@@ -15,6 +15,7 @@ impl Return {
     pub const NOT_SUPPORTED: Return = Return(3);
     pub const NOT_FOUND: Return = Return(6);
     pub const INSUFFICIENT_SIZE: Return = Return(7);
+    pub const TIMEOUT: Return = Return(10);
     pub const ARGUMENT_VERSION_MISMATCH: Return = Return(25);
     pub const UNKNOWN: Return = Return(999);
 
@@ -75,6 +76,61 @@ pub struct PciInfo {
     pub pci_device_id: u32,
     pub pci_subsystem_id: u32,
     pub bus_id: [u8; 32],
+}
+
+/// `nvmlPciInfoExt_v1_t`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct PciInfoExt {
+    pub version: u32,
+    pub domain: u32,
+    pub bus: u32,
+    pub device: u32,
+    pub pci_device_id: u32,
+    pub pci_subsystem_id: u32,
+    pub base_class: u32,
+    pub sub_class: u32,
+    pub bus_id: [u8; 32],
+}
+
+/// `nvmlSystemDriverBranchInfo_v1_t`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct BranchInfo {
+    pub version: u32,
+    pub branch: [u8; 80],
+}
+
+/// A structure of a version and a value, of which there are several: `nvmlDeviceAddressingMode_v1_t`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Choice {
+    pub version: u32,
+    pub value: u32,
+}
+
+/// `nvmlUUID_v1_t`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Uuid {
+    pub version: u32,
+    /// 1: the value is a text with its end; 2: it is the 16 bytes.
+    pub kind: u32,
+    pub value: [u8; 41],
+}
+
+impl Uuid {
+    /// Whether it is the device of a text, `GPU-` and five groups of hexadecimal digits.
+    pub fn is(&self, text: &str) -> bool {
+        match self.kind {
+            1 => CStr::from_bytes_until_nul(&self.value).is_ok_and(|own| own.to_bytes() == text.as_bytes()),
+            2 => {
+                let digits: String = self.value[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+                text.strip_prefix("GPU-").is_some_and(|groups| groups.replace('-', "") == digits)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// `nvmlFieldValue_t`

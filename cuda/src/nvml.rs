@@ -29,6 +29,8 @@ const PCI_DEVICE: u32 = 0x2335_10de;
 const PCI_SUBSYSTEM: u32 = 0x18be_10de;
 /// `NVML_CLOCK_GRAPHICS`, `NVML_CLOCK_SM`, `NVML_CLOCK_MEM`
 const CLOCKS: [i32; 3] = [a::CLOCK_RATE, a::CLOCK_RATE, a::MEMORY_CLOCK_RATE];
+/// `NVML_CLOCK_VIDEO`, the last one, of what is not simulated.
+const VIDEO_CLOCK: u32 = 3;
 /// Lanes of single precision of a multiprocessor.
 const CORES: u32 = 128;
 /// The link of an H200: its generation, lanes and transfers a second in millions a lane.
@@ -37,6 +39,36 @@ const PCIE_LANES: u32 = 16;
 const PCIE_SPEED: u32 = 32_000;
 /// Memory that a driver keeps for itself: none here.
 const RESERVED: u64 = 0;
+
+macro_rules! nvml {
+    ($($(#[$meta:meta])* fn $name:ident | $($other:ident)* ( $($arg:ident : $ty:ty),* $(,)? ) $body:block)*) => {$(
+        nvml!(@one $name ($($arg: $ty),*) $body);
+        nvml!(@others $name ($($arg: $ty),*) $($other)*);
+    )*};
+    (@one $name:ident ($($arg:ident : $ty:ty),*) $body:block) => {
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
+        unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
+            serve(stringify!($name), || {
+                // SAFETY: pointers are null or as NVML's documentation asks, see the crate's front page.
+                #[allow(unused_unsafe)]
+                unsafe { $body }
+            })
+        }
+    };
+    (@others $name:ident $args:tt $($other:ident)*) => {$(
+        nvml!(@other $name $args $other);
+    )*};
+    (@other $name:ident ($($arg:ident : $ty:ty),*) $other:ident) => {
+        #[unsafe(export_name = concat!("warpgrind_", stringify!($other)))]
+        unsafe extern "C" fn $other($($arg: $ty),*) -> u32 {
+            // SAFETY: the same function under another name.
+            unsafe { $name($($arg),*) }
+        }
+    };
+}
+
+mod board;
+mod events;
 
 type Answer<T = ()> = Result<T, Return>;
 
@@ -75,6 +107,15 @@ impl Device {
     fn attribute(self, number: i32) -> Answer<u32> {
         let value = attributes::attribute(self.config, self.index, number).map_err(|_| Return::UNKNOWN)?;
         Ok(value.unsigned_abs())
+    }
+
+    /// Of a kind of clock, the highest, in MHz.
+    fn clock(self, kind: u32) -> Answer<u32> {
+        if kind > VIDEO_CLOCK {
+            return Err(Return::INVALID_ARGUMENT);
+        }
+        let number = CLOCKS.get(kind as usize).ok_or(Return::NOT_SUPPORTED)?;
+        Ok(self.attribute(*number)? / 1000)
     }
 
     fn uuid(self) -> String {
@@ -153,33 +194,6 @@ fn serve(name: &str, body: impl FnOnce() -> Answer) -> u32 {
             Return::UNKNOWN.0
         }
     }
-}
-
-macro_rules! nvml {
-    ($($(#[$meta:meta])* fn $name:ident | $($other:ident)* ( $($arg:ident : $ty:ty),* $(,)? ) $body:block)*) => {$(
-        nvml!(@one $name ($($arg: $ty),*) $body);
-        nvml!(@others $name ($($arg: $ty),*) $($other)*);
-    )*};
-    (@one $name:ident ($($arg:ident : $ty:ty),*) $body:block) => {
-        #[unsafe(export_name = concat!("warpgrind_", stringify!($name)))]
-        unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
-            serve(stringify!($name), || {
-                // SAFETY: pointers are null or as NVML's documentation asks, see the crate's front page.
-                #[allow(unused_unsafe)]
-                unsafe { $body }
-            })
-        }
-    };
-    (@others $name:ident $args:tt $($other:ident)*) => {$(
-        nvml!(@other $name $args $other);
-    )*};
-    (@other $name:ident ($($arg:ident : $ty:ty),*) $other:ident) => {
-        #[unsafe(export_name = concat!("warpgrind_", stringify!($other)))]
-        unsafe extern "C" fn $other($($arg: $ty),*) -> u32 {
-            // SAFETY: the same function under another name.
-            unsafe { $name($($arg),*) }
-        }
-    };
 }
 
 /// Writes how many processes use a device: none that it knows of.
@@ -391,13 +405,17 @@ nvml! {
     }
 
     fn nvmlDeviceGetMaxClockInfo | nvmlDeviceGetClockInfo (device: u64, kind: u32, megahertz: *mut u32) {
-        let device = Device::of_handle(device)?;
-        let number = CLOCKS.get(kind as usize).ok_or(Return::NOT_SUPPORTED)?;
-        put(megahertz, device.attribute(*number)? / 1000)
+        put(megahertz, Device::of_handle(device)?.clock(kind)?)
     }
 
     fn nvmlDeviceGetComputeRunningProcesses_v3
         | nvmlDeviceGetComputeRunningProcesses_v2 nvmlDeviceGetComputeRunningProcesses
+    (device: u64, count: *mut u32, _processes: *mut c_void) {
+        no_processes(device, count)
+    }
+
+    fn nvmlDeviceGetMPSComputeRunningProcesses_v3
+        | nvmlDeviceGetMPSComputeRunningProcesses_v2 nvmlDeviceGetMPSComputeRunningProcesses
     (device: u64, count: *mut u32, _processes: *mut c_void) {
         no_processes(device, count)
     }

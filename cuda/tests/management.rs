@@ -207,7 +207,7 @@ fn no_function_takes_nulls() {
     for name in implemented.filter(|name| !whole.iter().any(|begin| name.starts_with(begin))) {
         assert_ne!(call(nvml, name, &[]), 0, "{name} without a device");
         // Those that take no device take a pointer first.
-        if ["HandleBy", "System", "Count"].iter().any(|part| name.contains(part)) {
+        if ["HandleBy", "System", "Count", "EventSet"].iter().any(|part| name.contains(part)) {
             continue;
         }
         // Nothing is written to: there is no field to give.
@@ -216,5 +216,111 @@ fn no_function_takes_nulls() {
         asked += 1;
     }
     assert!(asked > 35, "{asked}");
+    assert_eq!(call(nvml, "nvmlShutdown", &[]), 0);
+}
+
+/// What a device is, as monitors and libraries of communication ask: what an H200 answers that does nothing, and its mistakes.
+#[test]
+fn properties_of_a_board_are_an_h200_s() {
+    let _alone = alone();
+    let nvml = library("libnvidia-ml.so.1");
+    assert_eq!(call(nvml, "nvmlInit_v2", &[]), 0);
+    let mut device = 0u64;
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByIndex_v2", &[0, out(&mut device)]), 0);
+    let mut branch = [0u32; 21];
+    assert_eq!(call(nvml, "nvmlSystemGetDriverBranch", &[out(&mut branch), 80]), 25, "no version");
+    branch[0] = 84 | 1 << 24;
+    assert_eq!(call(nvml, "nvmlSystemGetDriverBranch", &[out(&mut branch), 80]), 0);
+    assert_eq!(branch[1].to_ne_bytes(), *b"r582");
+    assert_eq!(call(nvml, "nvmlSystemGetDriverBranch", &[0, 80]), 2);
+
+    let asks = |name: &str, arguments: &[u64]| {
+        let mut value = u32::MAX;
+        let place = out(&mut value);
+        let code = call(nvml, name, &[&[device], arguments, &[place]].concat());
+        (code, value)
+    };
+    for (name, arguments, answer) in [
+        ("nvmlDeviceGetApplicationsClock", &[0u64][..], (0, 1980)),
+        ("nvmlDeviceGetDefaultApplicationsClock", &[2], (0, 3201)),
+        ("nvmlDeviceGetMaxCustomerBoostClock", &[1], (0, 1980)),
+        ("nvmlDeviceGetMaxCustomerBoostClock", &[2], (3, u32::MAX)),
+        ("nvmlDeviceGetClock", &[1, 2], (0, 1980)),
+        ("nvmlDeviceGetClock", &[2, 3], (3, u32::MAX)),
+        ("nvmlDeviceGetClock", &[0, 4], (2, u32::MAX)),
+        ("nvmlDeviceGetMaxClockInfo", &[3], (3, u32::MAX)),
+        ("nvmlDeviceGetMaxClockInfo", &[4], (2, u32::MAX)),
+        ("nvmlDeviceGetPerformanceState", &[], (0, 0)),
+        ("nvmlDeviceGetBusType", &[], (0, 2)),
+        ("nvmlDeviceGetC2cModeInfoV", &[], (0, 0)),
+        ("nvmlDeviceGetVirtualizationMode", &[], (0, 0)),
+        ("nvmlDeviceGetDefaultEccMode", &[], (0, 1)),
+        ("nvmlDeviceGetUtilizationRates", &[], (3, u32::MAX)),
+    ] {
+        assert_eq!(asks(name, arguments), answer, "{name} {arguments:?}");
+    }
+    let (mut now, mut later, mut errors) = (7u32, 7u32, 7u64);
+    assert_eq!(call(nvml, "nvmlDeviceGetEccMode", &[device, out(&mut now), out(&mut later)]), 0);
+    assert_eq!((now, later), (1, 1));
+    assert_eq!(call(nvml, "nvmlDeviceGetTotalEccErrors", &[device, 1, 0, out(&mut errors)]), 0);
+    assert_eq!(errors, 0);
+    assert_eq!(call(nvml, "nvmlDeviceGetTotalEccErrors", &[device, 2, 0, out(&mut errors)]), 2);
+
+    // Lists say how long they are.
+    let (mut count, mut clocks) = (1u32, [0u32; 128]);
+    let graphics = |count: &mut u32, clocks: u64, memory: u64| {
+        call(nvml, "nvmlDeviceGetSupportedGraphicsClocks", &[device, memory, out(count), clocks])
+    };
+    assert_eq!((graphics(&mut count, out(&mut clocks), 3201), count), (7, 110));
+    assert_eq!((graphics(&mut count, 0, 3201), count), (7, 110));
+    assert_eq!((graphics(&mut count, out(&mut clocks), 3201), count), (0, 110));
+    assert_eq!((clocks[0], clocks[1], clocks[109], clocks[110]), (1980, 1965, 345, 0));
+    assert_eq!(graphics(&mut count, out(&mut clocks), 1), 6);
+    assert_eq!(graphics(&mut count, out(&mut clocks), 0), 2);
+    assert_eq!(
+        call(nvml, "nvmlDeviceGetSupportedMemoryClocks", &[device, out(&mut count), out(&mut clocks)]),
+        0
+    );
+    assert_eq!((count, clocks[0]), (1, 3201));
+
+    // By its identity in both forms.
+    let text = text(nvml, "nvmlDeviceGetUUID", Some(device));
+    let mut id = [0u8; 52];
+    id[..8].copy_from_slice(&[52, 0, 0, 1, 1, 0, 0, 0]);
+    id[8..8 + text.len()].copy_from_slice(text.as_bytes());
+    let mut found = 0u64;
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByUUIDV", &[at(&id), out(&mut found)]), 0);
+    assert_eq!(found, device);
+    let digits = text.trim_start_matches("GPU-").replace('-', "");
+    for at in 0..16 {
+        id[8 + at] = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("digits");
+    }
+    id[4] = 2;
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByUUIDV", &[at(&id), out(&mut found)]), 0);
+    id[8] ^= 1;
+    assert_eq!(call(nvml, "nvmlDeviceGetHandleByUUIDV", &[at(&id), out(&mut found)]), 6);
+
+    // Processors that are near: those that the process may use, none behind them.
+    let mut words = [u64::MAX; 20];
+    assert_eq!(call(nvml, "nvmlDeviceGetCpuAffinity", &[device, 20, out(&mut words)]), 0);
+    assert!(words[0] != 0 && words[19] == 0, "{words:?}");
+    assert_eq!(call(nvml, "nvmlDeviceGetCpuAffinity", &[device, 0, out(&mut words)]), 2);
+    assert_eq!(call(nvml, "nvmlDeviceGetCpuAffinityWithinScope", &[device, 20, out(&mut words), 2]), 2);
+
+    // Events, which do not come.
+    let (mut set, mut kinds, mut event) = (0u64, 0u64, [0u64; 4]);
+    assert_eq!(call(nvml, "nvmlEventSetCreate", &[out(&mut set)]), 0);
+    assert_eq!(call(nvml, "nvmlDeviceGetSupportedEventTypes", &[device, out(&mut kinds)]), 0);
+    assert_eq!(call(nvml, "nvmlDeviceRegisterEvents", &[device, kinds, set]), 0);
+    assert_eq!(call(nvml, "nvmlDeviceRegisterEvents", &[device, 1 << 40, set]), 3);
+    assert_eq!(call(nvml, "nvmlEventSetWait_v2", &[set, out(&mut event), 1]), 10);
+    assert_eq!(call(nvml, "nvmlEventSetFree", &[set]), 0);
+    for call in [
+        call(nvml, "nvmlEventSetFree", &[set]),
+        call(nvml, "nvmlEventSetWait_v2", &[set, out(&mut event), 1]),
+        call(nvml, "nvmlDeviceRegisterEvents", &[device, 1, set]),
+    ] {
+        assert_eq!(call, 2);
+    }
     assert_eq!(call(nvml, "nvmlShutdown", &[]), 0);
 }

@@ -66,6 +66,8 @@ pub struct NvmlDevice {
     pub used: u64,
     /// The highest clock of the multiprocessors and of the memory, in MHz.
     pub clocks: (u32, u32),
+    /// Whether its memory corrects errors, if it says so.
+    pub ecc: Option<bool>,
 }
 
 impl Nvml {
@@ -166,6 +168,8 @@ impl Nvml {
             // A board may not say.
             let _ = self.call("nvmlDeviceGetMaxClockInfo", handle, kind, &raw mut *clock as u64);
         }
+        let (mut ecc, mut pending) = (0u32, 0u32);
+        let says = self.call("nvmlDeviceGetEccMode", handle, &raw mut ecc as u64, &raw mut pending as u64);
         Ok(NvmlDevice {
             index,
             name: self.text("nvmlDeviceGetName", Some(handle))?,
@@ -175,6 +179,7 @@ impl Nvml {
             total: memory.total,
             used: memory.used,
             clocks: clocks.into(),
+            ecc: says.is_ok().then_some(ecc != 0),
         })
     }
 }
