@@ -246,6 +246,65 @@ fn sycl_mapping() {
     eprint!("{said}");
 }
 
+/// A file that a page of `clients` shows, and what the page says that it prints.
+fn shown(page: &str, name: &str) -> (String, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients").join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, behind) = text.split_once(&format!("`{name}`, which says `")).expect(name);
+    let (says, behind) = behind.split_once('`').unwrap();
+    let (_, block) = behind.split_once("```").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let (_, source) = block.split_once('\n').unwrap();
+    (source.to_owned(), says.to_owned())
+}
+
+/// The programs that the pages for newcomers show print what the pages say.
+#[test]
+fn shown_programs() {
+    let prints = |command: &mut Command, page: &str, name: &str, says: &str| {
+        let output = command.env_remove("LD_LIBRARY_PATH").env("DEV", "CUDA").output().unwrap();
+        let (text, error) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && text.contains(says), "{page}, {name}: {text}{error}");
+    };
+    let exec = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
+        command.args(["exec", "--memory", "8G", "--"]);
+        command
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let programs: [(&str, &str, &str, &[&str]); 3] = [
+        ("offloading.md", "program.c", "gcc -O2 -foffload=nvptx-none", &["-fopenmp"]),
+        ("offloading.md", "gangs.c", "gcc -O2 -foffload=nvptx-none", &["-fopenacc"]),
+        ("sycl.md", "program.cpp", "acpp -O2", &[]),
+    ];
+    for (page, name, compiler, options) in programs {
+        let (source, says) = shown(page, name);
+        let file = scratch.path().join(name);
+        std::fs::write(&file, source).unwrap();
+        let compiler = named("", compiler);
+        if let Some((_folder, program)) = built(&compiler, &[file.to_str().unwrap()], options) {
+            prints(exec().arg(program).env("ACPP_VISIBILITY_MASK", "cuda"), page, name, &says);
+        }
+    }
+    let scripts: [(&str, &str, &[&str]); 7] = [
+        ("compiled.py", "torch", &[]),
+        ("eager.py", "torch, warpgrind", &["-m", "warpgrind.torch"]),
+        ("jitted.py", "jax_plugins.xla_cuda13, warpgrind", &[]),
+        ("kernel.py", "numba.cuda", &[]),
+        ("tensors.py", "tinygrad", &[]),
+        ("fields.py", "taichi", &[]),
+        ("core.py", "cuda.core", &[]),
+    ];
+    for (name, modules, through) in scripts {
+        let (source, says) = shown("python.md", name);
+        let Some(python) = python_with(modules) else { continue };
+        let file = scratch.path().join(name);
+        std::fs::write(&file, source).unwrap();
+        prints(exec().arg(python).args(through).arg(file), "python.md", name, &says);
+    }
+}
+
 /// The script that runs the suites of clients, on two with a test of each outcome: it comes to its end behind lost contexts, ended
 /// processes and tests that hang, tells the one failure that nobody explained, and reads what Cargo says of a crate's tests.
 #[test]
