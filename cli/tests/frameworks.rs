@@ -220,12 +220,27 @@ fn sycl_run_time() {
     }
 }
 
+/// Compares a table of `memory-model/mappings` with what kernels of a PTX text execute, one a row and a scope.
+fn mapped(ptx: &Path, table: &str) {
+    let Some(python) = python_with("json") else { return };
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let compared = Command::new(python)
+        .arg(here.join("tests/frameworks/sycl/rows.py"))
+        .arg(env!("CARGO_BIN_EXE_warpgrind"))
+        .arg(ptx)
+        .arg(here.join("../memory-model/mappings").join(table))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&compared.stdout) + String::from_utf8_lossy(&compared.stderr);
+    assert!(compared.status.success(), "{said}");
+    eprint!("{said}");
+}
+
 /// What DPC++ makes of atomic operations and fences is what the table of its mapping says, for every order and scope.
 #[test]
 fn sycl_mapping() {
     let compiler = named("WARPGRIND_SYCL_HOST", "c++ -std=c++20");
     let Some((scratch, program)) = built(&compiler, &["sycl/atomics.cpp"], &["-lsycl"]) else { return };
-    let Some(python) = python_with("json") else { return };
     let warpgrind = env!("CARGO_BIN_EXE_warpgrind");
     let printed = Command::new(warpgrind).args(["exec", "--"]).arg(&program).output().unwrap();
     if printed.status.code() == Some(NO_DEVICE) {
@@ -233,17 +248,33 @@ fn sycl_mapping() {
     }
     let ptx = scratch.path().join("atomics.ptx");
     std::fs::write(&ptx, printed.stdout).unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let compared = Command::new(python)
-        .arg(here.join("tests/frameworks/sycl/rows.py"))
-        .arg(warpgrind)
-        .arg(ptx)
-        .arg(here.join("../memory-model/mappings/sycl-cuda.map"))
+    mapped(&ptx, "sycl-cuda.map");
+}
+
+/// What PoCL makes of OpenCL's atomic operations is what its table says; it keeps the PTX in its cache.
+#[test]
+fn opencl_mapping() {
+    let Some((scratch, program)) = built(&named("CC", "cc"), &["opencl/atomics.c"], &["-lOpenCL"]) else {
+        return;
+    };
+    let cache = scratch.path().join("cache");
+    std::fs::create_dir(&cache).unwrap();
+    let mut exec = Command::new(env!("CARGO_BIN_EXE_warpgrind"));
+    let ran = exec
+        .args(["exec", "--memory", "8G", "--"])
+        .arg(&program)
+        .env("POCL_CACHE_DIR", &cache)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&compared.stdout) + String::from_utf8_lossy(&compared.stderr);
-    assert!(compared.status.success(), "{said}");
-    eprint!("{said}");
+    let error = String::from_utf8_lossy(&ran.stderr);
+    if ran.status.code() == Some(NO_DEVICE) {
+        return eprintln!("skipped: {error}");
+    }
+    assert!(ran.status.success(), "{error}");
+    let list = Command::new("find").arg(&cache).args(["-name", "*.ptx"]).output().unwrap();
+    let list = String::from_utf8_lossy(&list.stdout);
+    let Some(ptx) = list.lines().next() else { return eprintln!("skipped: the implementation keeps no PTX") };
+    mapped(Path::new(ptx), "pocl.map");
 }
 
 /// A file that a page of `clients` shows, and what the page says that it prints.

@@ -62,13 +62,14 @@ pub struct Missing(pub String);
 
 /// Tables that the crate ships: of libcu++, of LLVM's NVPTX backend as it is and as version 22 was, of the SYCL compilers DPC++ and
 /// AdaptiveCpp, and of Triton.
-pub const SHIPPED: [(&str, &str); 6] = [
+pub const SHIPPED: [(&str, &str); 7] = [
     ("libcu++", include_str!("../mappings/libcu++.map")),
     ("llvm-nvptx", include_str!("../mappings/llvm-nvptx.map")),
     ("llvm-22", include_str!("../mappings/llvm-22.map")),
     ("sycl-cuda", include_str!("../mappings/sycl-cuda.map")),
     ("adaptivecpp", include_str!("../mappings/adaptivecpp.map")),
     ("triton", include_str!("../mappings/triton.map")),
+    ("pocl", include_str!("../mappings/pocl.map")),
 ];
 
 /// Relaxations of the tests on which a mapping is judged if no others are named: accesses of each kind and order at the

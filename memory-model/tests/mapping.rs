@@ -96,6 +96,9 @@ fn tables_that_compilers_have_and_that_break() {
         ("llvm-22", "Wk PodWW Rel Rfe Acq DpCtrldR Wk Fre", false),
         ("llvm-22", "Sc PodWR Sc Fre Sc PodWR Sc Fre", false),
         ("adaptivecpp", "Wk PodWW Rel Rfe Acq DpCtrldR Wk Fre", true),
+        // PoCL's relaxed accesses are as they should be, its read-modify-writes forget their order.
+        ("pocl", "Rlx PosRR Rlx Fre Rlx Rfe", false),
+        ("pocl", "Wk PodWW Amo.Rel Rfe Amo.Acq DpCtrldR Wk Fre", true),
         ("adaptivecpp", "Rfe PosRR Fre", true),
         // Fences are stronger than they need be, accesses around them are not atomic.
         ("adaptivecpp", "Fence.sc.gpudWR Fre Fence.sc.gpudWR Fre", false),

@@ -220,7 +220,7 @@ Exit codes: 0 done, 1 the device showed an outcome that the model forbids, 2 usa
 /// `warpgrind litmus map`
 #[derive(Args, Debug)]
 pub(crate) struct MapArgs {
-    /// A table: libcu++, llvm-nvptx, llvm-22, sycl-cuda, adaptivecpp, triton, or a file FILE.map
+    /// A table: libcu++, llvm-nvptx, llvm-22, sycl-cuda, adaptivecpp, triton, pocl, or a file FILE.map
     #[arg(value_name = "TABLE")]
     pub(crate) table: PathBuf,
     /// Tests are the critical cycles of at most so many edges
