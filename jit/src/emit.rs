@@ -162,6 +162,8 @@ struct Emitter<'p> {
     /// The code is for any lanes; here they are only some of those that it began with, as the others have parted from them.
     partial: bool,
     apart: bool,
+    /// All lanes get one value from the step.
+    uniform: bool,
     /// Whether subnormal floats are flushed now, and where blocks begin and end.
     flushing: bool,
     flushing_between: bool,
@@ -226,6 +228,7 @@ pub(crate) fn emit(program: &Program, level: SimdLevel, partial: bool) -> Option
         liveness: &liveness,
         partial,
         apart: false,
+        uniform: false,
         flushing,
         flushing_between: flushing,
         file: File::new(if avx512 { avx512::COUNT } else { avx2::COUNT }),
@@ -376,6 +379,12 @@ impl Emitter<'_> {
         }
         self.settle(position)?;
         let step = &self.program.steps[position as usize];
+        self.uniform = step.uniform && step.guard == Pred::TRUE && !self.masked();
+        if step.guard != Pred::TRUE {
+            // Some lanes get something else.
+            let written = |held: &Held| held.line.is_frame() && step.writes(held.line.row);
+            self.split(written)?;
+        }
         match &step.kind {
             Kind::Compute(formula, operands) => self.compute(*formula, operands, step.guard),
             Kind::Access(access) if self.avx512 => self.access::<avx512::Moves>(access, step.guard),

@@ -44,7 +44,7 @@ mod host;
 pub use context::{Aside, Call, Context, Progress, Ran, Runner, Storage, Until, Window};
 pub use host::Compiled;
 pub use program::{
-    Access, Atomic, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space, Step, Update,
+    Access, Atomic, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space, Spread, Step, Update,
     Updates, Uses, Vote,
 };
 pub use semantics::formula::{Formula, Width};

@@ -242,7 +242,7 @@ mod tests {
 
     fn step(kind: Kind, effect: Effect) -> Step {
         let guard = if effect.parts { Pred::register(1, false) } else { Pred::TRUE };
-        Step { guard, kind, effect, awaits: false }
+        Step { guard, kind, effect, uniform: false, awaits: false }
     }
 
     fn check(steps: Vec<Step>, expected: &[usize]) {
@@ -275,6 +275,7 @@ mod tests {
             count: 1,
             address: Slot::frame(0),
             address_width: Width::Double,
+            spread: crate::program::Spread::Any,
             offset: 0,
             elements: [None; 4],
         };

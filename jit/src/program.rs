@@ -45,6 +45,8 @@ pub struct Step {
     pub kind: Kind,
     /// What it means for other warps.
     pub effect: Effect,
+    /// Whether all lanes that make it together get one value from it.
+    pub uniform: bool,
     /// Whether a thread may use it to wait for another: lanes that part before it are left to the caller at once, as how far
     /// they go may matter to those they wait for.
     pub awaits: bool,
@@ -257,6 +259,8 @@ pub struct Access {
     pub address: Slot,
     /// Its size: doubles are addresses, words are extended with zeros after the offset was added.
     pub address_width: Width,
+    /// How it lies in the lanes.
+    pub spread: Spread,
     /// Added to the address; a multiple of the size of all elements.
     pub offset: i64,
     /// The elements' registers; what is loaded into none is of no interest.
@@ -285,6 +289,11 @@ impl Access {
     /// Bytes of all elements of a lane.
     pub(crate) fn stride(&self) -> u32 {
         self.bytes * self.count
+    }
+
+    /// Whether it is one element of a register's size.
+    pub(crate) fn is_scalar(&self) -> bool {
+        self.count == 1 && self.bytes >= 4
     }
 
     /// The registers of elements.
@@ -354,6 +363,17 @@ pub enum Update {
     AddFloat {
         global: bool,
     },
+}
+
+/// How the addresses of a warp's lanes lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spread {
+    /// Nobody knows.
+    Any,
+    /// All lanes that make an instruction together have one: for certain.
+    Uniform,
+    /// So many bytes from lane to lane, as a guess: what is to be looked for first.
+    Stride(i32),
 }
 
 /// Where an access finds its window.

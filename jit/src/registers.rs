@@ -30,17 +30,30 @@ pub(crate) struct Held {
     pub dirty: bool,
     /// A float of which what is no number may have any bits that say so: memory gets those of the device.
     pub raw: bool,
+    /// It is the first one of its register, and all others are the same.
+    pub uniform: bool,
     used: u32,
 }
 
 impl Held {
     pub(crate) const fn new(line: Line, width: Width, index: u32, dirty: bool) -> Held {
-        Held { line, width, index, dirty, raw: false, used: 0 }
+        Held { line, width, index, dirty, raw: false, uniform: false, used: 0 }
     }
 
     /// The same with a float of which what is no number may have any such bits.
     pub(crate) const fn raw(self, raw: bool) -> Held {
         Held { raw, ..self }
+    }
+
+    /// The same for all lines of its register, or for this one alone.
+    pub(crate) const fn uniform(self, uniform: bool) -> Held {
+        Held { uniform, ..self }
+    }
+
+    /// Whether it is what a line has.
+    pub(crate) fn is(&self, line: Line) -> bool {
+        let rows = self.line.row..self.line.row + self.width.rows();
+        self.line == line || self.uniform && self.line.base == line.base && rows.contains(&line.row)
     }
 }
 
@@ -73,7 +86,7 @@ impl File {
     }
 
     pub(crate) fn peek(&self, line: Line) -> Option<usize> {
-        self.held.iter().position(|held| held.is_some_and(|held| held.line == line))
+        self.held.iter().position(|held| held.is_some_and(|held| held.is(line)))
     }
 
     pub(crate) fn pin(&mut self, at: usize) {
@@ -113,7 +126,7 @@ impl File {
 
     pub(crate) fn forget(&mut self, line: Line) {
         for held in &mut self.held {
-            if held.is_some_and(|held| held.line == line) {
+            if held.is_some_and(|held| held.is(line)) {
                 *held = None;
             }
         }

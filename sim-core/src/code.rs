@@ -2,6 +2,7 @@
 //!
 //! [`Inst`] is what the hot loop reads; [`Meta`] lies beside it and is read only for messages.
 
+pub use jit::Spread;
 use ptx_frontend::{FuncId, MemOrder, Module, RegId, Scope, SpecialRegister, VarId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -217,6 +218,8 @@ pub struct Meta {
     pub formula: Option<Formula>,
     /// Of a kernel's branch: whether warps of a block that run together may go different ways.
     pub parts: bool,
+    /// Whether all lanes that make it together compute one value.
+    pub uniform: bool,
 }
 
 /// One decoded instruction.
@@ -386,6 +389,8 @@ pub struct Access {
     pub address_rows: u8,
     /// The address register.
     pub address: Slot,
+    /// How the addresses of a warp's lanes lie, as far as the kernel's text tells.
+    pub spread: Spread,
     /// Added to the address.
     pub offset: i64,
     /// The registers of the elements, in order of address.
@@ -412,6 +417,7 @@ impl Access {
             asynchronous: Asynchronous::No,
             address_rows: 0,
             address: Slot::frame(0),
+            spread: Spread::Any,
             offset: 0,
             elements: SlotList { start: 0, len: 1 },
             unread: 0,

@@ -240,3 +240,22 @@ extern "C" __global__ void global_counts(const unsigned* x, unsigned* bins) {
   int i = blockIdx.x * 256 + threadIdx.x;
   atomicAdd(&bins[x[i] >> 4 & 4095], 1u);
 }
+
+struct pair {
+  unsigned first, second;
+};
+
+// Structures of two words, field by field: lanes' elements lie apart.
+extern "C" __global__ void fields(const pair* x, pair* out) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  out[i].first = x[i].first * 3 + x[i].second;
+  out[i].second = x[i].first ^ x[i].second;
+}
+
+// One table that all threads read, element by element.
+extern "C" __global__ void weights(const unsigned* x, const unsigned* weight, unsigned* out, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  unsigned sum = 0, v = x[i];
+  for (int k = 0; k < n; k++) sum += weight[k] * v + (sum >> 7);
+  out[i] = sum;
+}

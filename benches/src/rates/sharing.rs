@@ -149,6 +149,27 @@ fn load_stream(simulator: &Simulator, case: Case, size: Size) -> Loaded {
             let out = setup.buffer(&vec![0u32; x.len()]);
             setup.finish((blocks, 256), None, move |simulator| compare(simulator, out, &expected, equal))
         }
+        "fields" => {
+            let x = inputs(2 * count);
+            let pairs = x.as_chunks::<2>().0.iter();
+            let expected: Vec<u32> =
+                pairs.flat_map(|[a, b]| [a.wrapping_mul(3).wrapping_add(*b), a ^ b]).collect();
+            setup.buffer(&x);
+            let out = setup.buffer(&vec![0u32; x.len()]);
+            setup.finish((blocks, 256), None, move |simulator| compare(simulator, out, &expected, equal))
+        }
+        "weights" => {
+            let (x, table) = (inputs(count), inputs(64));
+            let of = |&x: &u32| {
+                table.iter().fold(0u32, |sum, w| sum.wrapping_add(w.wrapping_mul(x)).wrapping_add(sum >> 7))
+            };
+            let expected: Vec<u32> = x.iter().map(of).collect();
+            setup.buffer(&x);
+            setup.buffer(&table);
+            let out = setup.buffer(&vec![0u32; expected.len()]);
+            setup.scalar(table.len() as u32);
+            setup.finish((blocks, 256), None, move |simulator| compare(simulator, out, &expected, equal))
+        }
         _ => {
             let (blocks, length) = (blocks / 4, 64);
             let x = inputs(blocks * 256 * length);
@@ -179,6 +200,8 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let mut all: Vec<Case> = one.map(|name| case(load_one as _, name)).into();
     all.extend(["transpose", "stencil_square", "tiled_edges"].map(|name| case(load_square as _, name)));
-    all.extend(["vectors", "doubles", "bytes", "rows"].map(|name| case(load_stream as _, name)));
+    all.extend(
+        ["vectors", "doubles", "bytes", "rows", "fields", "weights"].map(|name| case(load_stream as _, name)),
+    );
     all
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::emit::window::{Look, Place};
-use crate::program::Access;
+use crate::program::{Access, Spread};
 
 /// Registers of an access: of its address by line, if all lines are in some, of its elements, and others that are free.
 pub(super) struct Places {
@@ -20,12 +20,12 @@ pub(super) trait Target {
     fn addresses(emitter: &mut Emitter<'_>, access: &Access) -> Done<[usize; 4]>;
 
     /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
-    /// its first one, or are equal to it.
+    /// its first one, with so many bytes from one to the next.
     fn alike(
         emitter: &mut Emitter<'_>,
         access: &Access,
         places: &Places,
-        follow: bool,
+        step: u32,
         other: CodeLabel,
     ) -> Done;
 
@@ -45,6 +45,25 @@ pub(super) trait Target {
         place: Place,
         places: &Places,
         host: CodeLabel,
+    ) -> Done;
+
+    /// Loads the elements at one address for all lanes, or stores the last lane's there; the address is in `rax`.
+    fn one(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done;
+
+    /// Moves two halves of elements with a step between them that [`strides`] knows, at addresses in `rax` and `rcx`.
+    fn strided(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        step: u32,
+        outside: CodeLabel,
     ) -> Done;
 
     /// Moves elements at any addresses.
@@ -76,13 +95,40 @@ pub(super) trait Target {
     ) -> Done;
 }
 
+/// What is looked for first in the addresses of an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sought {
+    /// Nothing.
+    Nothing,
+    /// Nothing, as all are one.
+    One,
+    /// Whether they are equal.
+    Equal,
+    /// Whether each follows the one before, so many bytes on.
+    Follow(u32),
+    /// The same with memory between them.
+    Apart(u32),
+}
+
+/// Bytes from element to element of a size that [`Target::strided`] can move.
+fn strides(bytes: u32) -> &'static [u32] {
+    match bytes {
+        4 => &[8, 16],
+        8 => &[16],
+        _ => &[],
+    }
+}
+
 impl Emitter<'_> {
     pub(super) fn access<T: Target>(&mut self, written: &Access, guard: Pred) -> Done {
+        let together = written.together();
+        let access = together.as_ref().unwrap_or(written);
+        let sought = self.sought(access);
+        // Of what has one address one line is enough, but narrow elements are taken apart line by line.
+        self.uniform &= sought == Sought::One && together.is_none();
         if let Space::Local | Space::Frame = written.space {
             return self.local::<T>(written, guard);
         }
-        let together = written.together();
-        let access = together.as_ref().unwrap_or(written);
         let guarded = guard != Pred::TRUE;
         if guarded {
             self.guard(guard)?;
@@ -90,7 +136,11 @@ impl Emitter<'_> {
         let places = self.places::<T>(written, access, guarded)?;
         // Its masks are needed.
         self.predicate = None;
-        let look = self.look(access, guarded)?;
+        let look = match sought {
+            Sought::Nothing | Sought::One => Look::First(None),
+            Sought::Follow(step) | Sought::Apart(step) => self.look(access, step, guarded)?,
+            Sought::Equal => self.look(access, access.stride(), guarded)?,
+        };
         let (host, mut resume, mut moved) =
             (self.a.create_label(), self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
@@ -99,27 +149,12 @@ impl Emitter<'_> {
             self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
         }
         let place = self.window(access, host)?;
-        let (mut other, mut scattered) = (self.a.create_label(), self.a.create_label());
-        // What is not inside as a whole may still be for the lanes that run.
-        let outside = if self.masked() { scattered } else { host };
-        self.alike::<T>(access, &places, look, true, other)?;
-        T::consecutive(self, access, place, &places, outside)?;
-        self.prefetch(access, look)?;
-        self.a.jmp(moved)?;
-        self.a.set_label(&mut other)?;
-        self.a.nop()?;
-        if !access.store {
-            self.alike::<T>(access, &places, look, false, scattered)?;
-            T::equal(self, access, place, &places, outside)?;
-            self.a.jmp(moved)?;
-        } else if self.avx512 && !self.masked() && access.count == 1 && access.bytes >= 4 {
-            self.alike::<T>(access, &places, look, false, scattered)?;
-            self.store_last(access, place, places.element[0], outside)?;
-            self.a.jmp(moved)?;
+        if sought == Sought::One {
+            self.first_address(access)?;
+            T::one(self, access, place, &places, host)?;
+        } else {
+            self.looked_for::<T>(access, place, &places, sought, look, [moved, host])?;
         }
-        self.a.set_label(&mut scattered)?;
-        self.a.nop()?;
-        T::scattered(self, access, place, &places, host)?;
         self.a.set_label(&mut moved)?;
         self.a.nop()?;
         self.moved(written, &places, guarded)?;
@@ -127,6 +162,56 @@ impl Emitter<'_> {
         self.a.nop()?;
         self.or_host(host, resume, before, guard);
         Ok(())
+    }
+
+    /// Moves elements the way that their addresses turn out to lie; elsewhere when they are moved, or to the host.
+    fn looked_for<T: Target>(
+        &mut self,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        sought: Sought,
+        look: Look,
+        [moved, host]: [CodeLabel; 2],
+    ) -> Done {
+        let mut scattered = self.a.create_label();
+        // What is not inside as a whole may still be for the lanes that run.
+        let outside = if self.masked() { scattered } else { host };
+        if let Sought::Apart(step) = sought {
+            self.alike::<T>(access, places, look, step, scattered)?;
+            T::strided(self, access, place, places, step, scattered)?;
+            self.prefetch(access, step, look)?;
+            self.a.jmp(moved)?;
+        }
+        let ways: &[bool] = match sought {
+            Sought::Follow(_) => &[true, false],
+            Sought::Equal => &[false, true],
+            Sought::Apart(_) | Sought::Nothing | Sought::One => &[],
+        };
+        for (at, &follow) in ways.iter().enumerate() {
+            let mut other = if at == 0 { self.a.create_label() } else { scattered };
+            if follow {
+                self.alike::<T>(access, places, look, access.stride(), other)?;
+                T::consecutive(self, access, place, places, outside)?;
+                self.prefetch(access, access.stride(), look)?;
+            } else if !access.store {
+                self.alike::<T>(access, places, look, 0, other)?;
+                T::equal(self, access, place, places, outside)?;
+            } else if self.avx512 && !self.masked() && access.is_scalar() {
+                self.alike::<T>(access, places, look, 0, other)?;
+                self.store_last(access, place, places.element[0], outside)?;
+            } else {
+                continue;
+            }
+            self.a.jmp(moved)?;
+            if at == 0 {
+                self.a.set_label(&mut other)?;
+                self.a.nop()?;
+            }
+        }
+        self.a.set_label(&mut scattered)?;
+        self.a.nop()?;
+        T::scattered(self, access, place, places, host)
     }
 
     /// Puts into registers what all ways have in common, before they part; `access` is what is moved for the written one.
@@ -181,18 +266,54 @@ impl Emitter<'_> {
         access: &Access,
         places: &Places,
         look: Look,
-        follow: bool,
+        step: u32,
         other: CodeLabel,
     ) -> Done {
         match look {
-            Look::Known(known) => self.recall(known, follow, other),
+            Look::Known(known) => self.recall(known, step, other),
             Look::First(place) => {
-                T::alike(self, access, places, follow, other)?;
-                if follow {
+                T::alike(self, access, places, step, other)?;
+                if step > 0 {
                     self.step_from_last_turn(access, look)?;
                 }
-                self.keep(place, follow)
+                self.keep(place, step)
             }
+        }
+    }
+
+    /// Whether an access needs the address of one lane alone.
+    pub(super) fn moves_one(&self, access: &Access) -> bool {
+        self.sought(access) == Sought::One
+    }
+
+    /// What is to be looked for in the addresses of an access.
+    fn sought(&self, access: &Access) -> Sought {
+        let step = access.stride();
+        if let Space::Local | Space::Frame = access.space {
+            return Sought::Follow(step);
+        }
+        match access.spread {
+            // Lanes that do not run may have anything.
+            Spread::Uniform if !self.masked() && (!access.store || access.is_scalar()) => Sought::One,
+            Spread::Uniform | Spread::Stride(0) => Sought::Equal,
+            Spread::Stride(apart) if i64::from(apart) != i64::from(step) => match u32::try_from(apart) {
+                Ok(apart) if self.avx512 && access.is_scalar() && strides(access.bytes).contains(&apart) => {
+                    Sought::Apart(apart)
+                }
+                _ => Sought::Nothing,
+            },
+            Spread::Any | Spread::Stride(_) => Sought::Follow(step),
+        }
+    }
+
+    /// The address of the first lane to `rax`.
+    fn first_address(&mut self, access: &Access) -> Done {
+        let line = self.line(access.address, 0);
+        match (self.file.peek(line), access.address_width) {
+            (Some(register), Width::Double) => self.a.vmovq(rax, X[register]),
+            (Some(register), Width::Word) => self.a.vmovd(eax, X[register]),
+            (None, Width::Double) => self.a.mov(rax, qword_ptr(self.place(line))),
+            (None, Width::Word) => self.a.mov(eax, dword_ptr(self.place(line))),
         }
     }
 
@@ -243,14 +364,15 @@ impl Emitter<'_> {
         for (slot, registers) in access.elements.iter().zip(&places.element) {
             let Some(slot) = *slot else { continue };
             self.forget_shape(slot, width.rows());
-            for number in 0..self.lines(width) {
+            for number in 0..self.computed(width) {
                 let line = self.line(slot, number);
                 let register = registers[number as usize];
                 // A guarded step loads into the line itself.
-                if !guarded || self.file.peek(line) != Some(register) {
-                    self.file.forget(line);
+                if guarded && self.file.peek(line) == Some(register) {
+                    self.file.put(register, Held::new(line, width, number, true));
+                } else {
+                    self.hold(slot, width, number, register, false);
                 }
-                self.file.put(register, Held::new(line, width, number, true));
             }
         }
     }

@@ -27,6 +27,11 @@ impl Emitter<'_> {
         base + (128 * line.row + 128 / self.per_row() * line.part) as i32
     }
 
+    /// Lines of a register that the step computes: the first one, if all are the same.
+    pub(super) fn computed(&self, width: Width) -> u32 {
+        if self.uniform { 1 } else { self.lines(width) }
+    }
+
     pub(super) fn line(&self, slot: Slot, number: u32) -> Line {
         let base = if slot.is_constant() {
             2
@@ -155,13 +160,43 @@ impl Emitter<'_> {
         if held.raw {
             self.canonical(from)?;
         }
-        let place = self.place(held.line);
         match (self.avx512, self.masked()) {
-            (true, false) => self.a.vmovdqa64(zmmword_ptr(place), Z[from]),
-            (false, false) => self.a.vmovdqa(ymmword_ptr(place), Y[from]),
-            (true, true) => self.store_masked(from, held),
-            (false, true) => self.store_masked_avx2(from, held),
+            (true, true) => return self.store_masked(from, held),
+            (false, true) => return self.store_masked_avx2(from, held),
+            (_, false) => {}
         }
+        // Rows lie one behind the other, and so do their lines.
+        let bytes = 128 / self.per_row();
+        for number in 0..if held.uniform { self.lines(held.width) } else { 1 } {
+            let place = self.place(held.line) + (bytes * number) as i32;
+            match self.avx512 {
+                true => self.a.vmovdqa64(zmmword_ptr(place), Z[from])?,
+                false => self.a.vmovdqa(ymmword_ptr(place), Y[from])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers that hold what all lines of some have hold one line each from now on.
+    pub(super) fn split(&mut self, which: impl Fn(&Held) -> bool) -> Done {
+        for register in 0..self.file.count() {
+            let Some(held) = self.file.held[register].filter(|held| held.uniform && which(held)) else {
+                continue;
+            };
+            self.file.put(register, held.uniform(false));
+            self.file.pin(register);
+            for number in 1..self.lines(held.width) {
+                let line = Line {
+                    row: held.line.row + number / self.per_row(),
+                    part: number % self.per_row(),
+                    ..held.line
+                };
+                let to = self.new_register()?;
+                self.move_line(to, register)?;
+                self.file.put(to, Held::new(line, held.width, number, held.dirty).raw(held.raw));
+            }
+        }
+        Ok(())
     }
 
     /// A register for something new.
@@ -208,9 +243,20 @@ impl Emitter<'_> {
             raw = self.both_raw(new, raw, old)?;
             self.merge_avx2(line, width, number, new)?;
         }
-        self.file.forget(line);
-        self.file.put(new, Held::new(line, width, number, true).raw(raw));
+        self.hold(slot, width, number, new, raw);
         Ok(())
+    }
+
+    /// A register has the new value of a line, or of all lines of what it is of.
+    pub(super) fn hold(&mut self, slot: Slot, width: Width, number: u32, new: usize, raw: bool) {
+        let line = self.line(slot, number);
+        if self.uniform {
+            for number in 0..self.lines(width) {
+                self.file.forget(self.line(slot, number));
+            }
+        }
+        self.file.forget(line);
+        self.file.put(new, Held::new(line, width, number, true).raw(raw).uniform(self.uniform));
     }
 
     /// Writes back what may be read at two positions.
@@ -232,6 +278,7 @@ impl Emitter<'_> {
 
     /// Makes registers hold what they hold in `to`, where a position follows.
     pub(super) fn arrange(&mut self, to: &File, next: u32) -> Done {
+        self.split(|held| to.held.iter().flatten().any(|other| !other.uniform && held.is(other.line)))?;
         let mut moves = Vec::new();
         for register in 0..self.file.count() {
             let Some(held) = self.file.held[register] else { continue };

@@ -26,7 +26,7 @@ impl Emitter<'_> {
         let places = self.places::<T>(written, access, guarded)?;
         self.predicate = None;
         let fixed = access.space == Space::Frame;
-        let look = if fixed { Look::First(None) } else { self.look(access, guarded)? };
+        let look = if fixed { Look::First(None) } else { self.look(access, access.stride(), guarded)? };
         let (host, mut resume, mut moved) =
             (self.a.create_label(), self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
@@ -43,7 +43,7 @@ impl Emitter<'_> {
             )?;
         } else {
             let mut scattered = self.a.create_label();
-            self.alike::<T>(access, &places, look, false, scattered)?;
+            self.alike::<T>(access, &places, look, 0, scattered)?;
             self.judge(access, place, access.stride(), host)?;
             self.a.cmp(rax, rcx)?;
             self.a.jne(scattered)?;

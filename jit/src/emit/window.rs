@@ -42,11 +42,11 @@ const MOST_LINES: u32 = 4;
 
 impl Emitter<'_> {
     /// What is known of the addresses of an access.
-    pub(super) fn look(&mut self, access: &Access, guarded: bool) -> Done<Look> {
+    pub(super) fn look(&mut self, access: &Access, stride: u32, guarded: bool) -> Done<Look> {
         if self.masked() {
             return Ok(Look::First(None));
         }
-        let known = |shape: &&Shape| shape.address == access.address && shape.stride == access.stride();
+        let known = |shape: &&Shape| shape.address == access.address && shape.stride == stride;
         if let Some(shape) = self.shapes.iter().find(known) {
             return Ok(Look::Known(shape.place));
         }
@@ -58,7 +58,7 @@ impl Emitter<'_> {
         let place = (0..SHAPES).find(free);
         if let Some(place) = place {
             let (address, rows) = (access.address, access.address_width.rows());
-            self.shapes.push(Shape { address, rows, stride: access.stride(), place });
+            self.shapes.push(Shape { address, rows, stride, place });
             self.a.mov(dword_ptr(at(SHAPE + 4 * place)), 0)?;
         }
         Ok(Look::First(place))
@@ -76,8 +76,8 @@ impl Emitter<'_> {
     }
 
     /// The same as looking at the addresses of both halves, of which the context knows: the first ones to `rax` and `rcx`.
-    pub(super) fn recall(&mut self, place: usize, follow: bool, other: CodeLabel) -> Done {
-        let shape = if follow { CONSECUTIVE } else { EQUAL };
+    pub(super) fn recall(&mut self, place: usize, step: u32, other: CodeLabel) -> Done {
+        let shape = if step > 0 { CONSECUTIVE } else { EQUAL };
         self.a.mov(rax, qword_ptr(at(FIRSTS + 16 * place)))?;
         self.a.mov(rcx, qword_ptr(at(FIRSTS + 16 * place + 8)))?;
         self.a.cmp(dword_ptr(at(SHAPE + 4 * place)), shape as i32)?;
@@ -102,21 +102,21 @@ impl Emitter<'_> {
     }
 
     /// Asks for memory that is loaded in a few turns if addresses go on like this, from the place `rax` behind `rdi`.
-    pub(super) fn prefetch(&mut self, access: &Access, look: Look) -> Done {
+    pub(super) fn prefetch(&mut self, access: &Access, step: u32, look: Look) -> Done {
         if self.prefetches(access, look).is_none() {
             return Ok(());
         }
         self.a.lea(rax, rax + r11 * TURNS)?;
-        for line in 0..(WARP_SIZE as u32 * access.stride() / LINE).min(MOST_LINES) {
+        for line in 0..(WARP_SIZE as u32 * step / LINE).min(MOST_LINES) {
             self.a.prefetcht0(byte_ptr(rdi + rax + LINE * line))?;
         }
         Ok(())
     }
 
     /// Keeps what was found out of addresses.
-    pub(super) fn keep(&mut self, place: Option<usize>, follow: bool) -> Done {
+    pub(super) fn keep(&mut self, place: Option<usize>, step: u32) -> Done {
         let Some(place) = place else { return Ok(()) };
-        let shape = if follow { CONSECUTIVE } else { EQUAL };
+        let shape = if step > 0 { CONSECUTIVE } else { EQUAL };
         self.a.mov(qword_ptr(at(FIRSTS + 16 * place)), rax)?;
         self.a.mov(qword_ptr(at(FIRSTS + 16 * place + 8)), rcx)?;
         self.a.mov(dword_ptr(at(SHAPE + 4 * place)), shape as i32)
@@ -162,12 +162,28 @@ impl Emitter<'_> {
     /// From addresses in `rax` and `rcx` to places in `rax` and `rcx` behind `rdi`, of so many bytes; to the host if
     /// one is not inside.
     pub(super) fn judge(&mut self, access: &Access, place: Place, span: u32, host: CodeLabel) -> Done {
+        self.judge_each(access, place, span, &[(rax, eax), (rcx, ecx)], host)
+    }
+
+    /// The same of one address in `rax`, of all elements of a lane.
+    pub(super) fn judge_one(&mut self, access: &Access, place: Place, host: CodeLabel) -> Done {
+        self.judge_each(access, place, access.stride(), &[(rax, eax)], host)
+    }
+
+    fn judge_each(
+        &mut self,
+        access: &Access,
+        place: Place,
+        span: u32,
+        addresses: &[(AsmRegister64, AsmRegister32)],
+        host: CodeLabel,
+    ) -> Done {
         let size = access.stride();
         self.a.mov(rdx, place.size)?;
         self.a.sub(rdx, span as i32)?;
         self.a.jb(host)?;
         self.a.mov(rdi, place.words)?;
-        for (wide, narrow) in [(rax, eax), (rcx, ecx)] {
+        for &(wide, narrow) in addresses {
             if access.address_width == Width::Word {
                 self.a.add(narrow, access.offset as i32)?;
             } else if access.offset != 0 {

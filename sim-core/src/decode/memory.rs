@@ -15,6 +15,7 @@ pub(super) struct Place {
     pub space: AccessSpace,
     pub address: Slot,
     pub address_rows: u8,
+    pub spread: Spread,
     pub offset: i64,
 }
 
@@ -27,7 +28,7 @@ impl Place {
         elements: SlotList,
         element: RegisterSlot,
     ) -> Access {
-        let Place { space, address, address_rows, offset } = self;
+        let Place { space, address, address_rows, spread, offset } = self;
         let strong = order != MemOrder::Weak;
         Access {
             space,
@@ -40,6 +41,7 @@ impl Place {
             asynchronous: Asynchronous::No,
             address_rows,
             address,
+            spread,
             offset,
             elements,
             element,
@@ -77,6 +79,7 @@ impl Decoder<'_> {
             AddressBase::Register(_) => Slot::frame(0),
             _ => self.bits(0, 2),
         };
+        let mut spread = self.strides.as_ref().map_or(Spread::Any, |strides| strides.of(base));
         Ok(match base {
             AddressBase::Register(id) => {
                 let mut register = self.allocation.slot(id);
@@ -87,14 +90,21 @@ impl Decoder<'_> {
                 {
                     let to = ScalarType::S32;
                     register = self.integer(Pred::TRUE, Modifier::Rmi, to, from, register.slot)?;
+                    spread = Spread::Any;
                 }
-                Place { space, address: register.slot, address_rows: register.rows, offset }
+                Place { space, address: register.slot, address_rows: register.rows, spread, offset }
             }
-            AddressBase::Absolute => Place { space, address: none, address_rows: 0, offset },
+            AddressBase::Absolute => Place { space, address: none, address_rows: 0, spread, offset },
             AddressBase::Variable(id) => {
                 if let Some(&start) = self.locals.get(&id) {
                     let offset = i64::from(start).wrapping_add(offset);
-                    return Ok(Place { space: AccessSpace::Frame, address: none, address_rows: 0, offset });
+                    return Ok(Place {
+                        space: AccessSpace::Frame,
+                        address: none,
+                        address_rows: 0,
+                        spread,
+                        offset,
+                    });
                 }
                 let variable = &self.module.variables[id.index()];
                 match variable.space {
@@ -105,16 +115,16 @@ impl Decoder<'_> {
                         } else {
                             AccessSpace::Global
                         };
-                        Place { space, address, address_rows: 2, offset }
+                        Place { space, address, address_rows: 2, spread, offset }
                     }
                     StateSpace::Shared => {
                         let start = self.code.shared.offsets.get(&id).copied().unwrap_or(0);
                         let offset = i64::from(start).wrapping_add(offset);
-                        Place { space: AccessSpace::Shared, address: none, address_rows: 0, offset }
+                        Place { space: AccessSpace::Shared, address: none, address_rows: 0, spread, offset }
                     }
                     StateSpace::Param => {
                         let offset = (variable.offset as i64).wrapping_add(offset);
-                        Place { space: AccessSpace::Param, address: none, address_rows: 0, offset }
+                        Place { space: AccessSpace::Param, address: none, address_rows: 0, spread, offset }
                     }
                     space => return Err(format!("access to a variable in {space} space")),
                 }
@@ -187,13 +197,13 @@ impl Decoder<'_> {
         let mut access = self.access(guard, op, address, value, false)?;
         access.unread = self.unread(value);
         // Parameters of the kernel are constants of the launch.
-        let Access { space, address, address_rows, offset, size, signed, .. } = access;
+        let Access { space, address, address_rows, spread, offset, size, signed, .. } = access;
         let slots = access.elements.start as usize..;
         let slots = self.code.slots[slots][..access.elements.len as usize].to_vec();
         let constants: Option<Vec<Constant>> = (slots.iter().enumerate())
             .map(|(at, slot)| {
                 let offset = offset.checked_add(at as i64 * i64::from(size))?;
-                let place = Place { space, address, address_rows, offset };
+                let place = Place { space, address, address_rows, spread, offset };
                 self.parameter(&place, size, signed, slot.rows)
             })
             .collect();

@@ -29,14 +29,15 @@ mod matrix;
 mod memory;
 mod operands;
 mod optimise;
-mod parting;
 mod patience;
 mod registers;
 mod rewrite;
 mod spinning;
+mod strides;
 mod sync;
 mod texture;
 mod under_copies;
+mod uniform;
 mod warpgroup;
 
 use accumulators::Accumulators;
@@ -44,12 +45,13 @@ use fixed::Fixed;
 use flow::Flow;
 pub(crate) use liveness::Uses;
 use liveness::intervals;
-use parting::parting;
 pub(crate) use patience::{Endless, Patience};
 use registers::Allocation;
 pub use rewrite::Rewrite;
 use spinning::spinning;
+use strides::Strides;
 use under_copies::stores_under_copies;
+use uniform::{Among, Uniform};
 
 /// Why an instruction cannot be decoded; the text names what is not supported.
 pub(crate) type Refusal = String;
@@ -350,6 +352,8 @@ struct Decoder<'a> {
     inspectable: bool,
     /// By instruction: see [`Access::spins`].
     spinning: Vec<bool>,
+    /// How registers of a kernel lie.
+    strides: Option<Strides<'a>>,
 }
 
 /// Bytes between two local variables, so that running over one's end hits nothing.
@@ -430,6 +434,7 @@ impl<'a> Decoder<'a> {
             replaced: FxHashMap::default(),
             inspectable: false,
             spinning: Vec::new(),
+            strides: None,
         }
     }
 
@@ -447,10 +452,16 @@ impl<'a> Decoder<'a> {
         self.code.copies_again |= self.stores_under_copies;
         self.allocation = Allocation::new(self.function, live, &self.fixed.places, self.inspectable);
         // Only a kernel's own instructions are compiled.
+        let uniform = |among| Uniform::new(self.module, self.function, self.body, &flow, among, patience);
         let parts = match self.code.functions.len() {
-            1 => parting(self.module, self.body, &flow, self.function.registers.len(), patience)?,
+            1 => uniform(Among::Block)?.parts,
             _ => Vec::new(),
         };
+        // Who debugs may give one lane another value.
+        if self.code.functions.len() == 1 && !self.inspectable {
+            let registers = self.function.registers.len();
+            self.strides = Some(Strides::new(self.module, self.body, registers, uniform(Among::Warp)?));
+        }
         self.spinning = spinning(self.module, self.body);
         let start = self.code.insts.len() as u32;
         let mut position_of_block = vec![u32::MAX; flow.blocks.len()];
@@ -564,7 +575,9 @@ impl<'a> Decoder<'a> {
     fn emit(&mut self, guard: Pred, action: Action) {
         self.code.insts.push(Inst { guard, action });
         let function = self.code.functions.len() as u32 - 1;
-        self.code.meta.push(Meta { function, instruction: self.at, formula: None, parts: false });
+        let uniform = self.strides.as_ref().is_some_and(|strides| strides.is_uniform(self.at));
+        let instruction = self.at;
+        self.code.meta.push(Meta { function, instruction, formula: None, parts: false, uniform });
     }
 
     /// Says what the lane operation that was emitted last computes.

@@ -236,7 +236,13 @@ impl Decoder<'_> {
         let ty = op.ty(0).ok_or("a surface access without a type")?;
         let elements = self.elements(guard, value, ty, store)?;
         let element = self.code.slots[elements.start as usize];
-        let place = Place { space: AccessSpace::Global, address: element.slot, address_rows: 0, offset: 0 };
+        let place = Place {
+            space: AccessSpace::Global,
+            address: element.slot,
+            address_rows: 0,
+            spread: Spread::Any,
+            offset: 0,
+        };
         Ok(place.access(ty.bytes() as u8, MemOrder::Weak, elements, element))
     }
 
@@ -255,7 +261,13 @@ impl Decoder<'_> {
         let none = RegisterSlot { slot: Slot::frame(0), rows: 0 };
         let elements = SlotList { start: self.code.slots.len() as u32, len: 1 };
         self.code.slots.extend([none, source]);
-        let place = Place { space: AccessSpace::Global, address: source.slot, address_rows: 0, offset: 0 };
+        let place = Place {
+            space: AccessSpace::Global,
+            address: source.slot,
+            address_rows: 0,
+            spread: Spread::Any,
+            offset: 0,
+        };
         let access =
             Access { strong: true, ..place.access(ty.bytes() as u8, MemOrder::Relaxed, elements, none) };
         Ok(Atomic { access, op: kind, ty, returns: false, keeps_subnormals: false })

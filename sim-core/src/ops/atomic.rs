@@ -535,6 +535,7 @@ mod tests {
             scope: Scope::Gpu,
             asynchronous: crate::code::Asynchronous::No,
             address_rows: 2,
+            spread: crate::code::Spread::Any,
             address: Slot::frame(0),
             offset: 0,
             elements: SlotList { start: 0, len: 1 },

@@ -13,7 +13,7 @@ mod whole;
 
 use super::at::{Addresses, At};
 use super::masks::each_lane;
-use crate::code::{AccessSpace, Simple};
+use crate::code::{AccessSpace, Simple, Spread};
 use crate::event::{Memory, Shape};
 use crate::machine::Machine;
 use crate::observer::Observer;
@@ -128,13 +128,18 @@ unsafe fn transfer<
     let start: [u64; 2] = std::array::from_fn(|half| own[half].wrapping_sub(first[half] as u64 * SIZE));
     // SAFETY: rows have 32 elements; the level is the caller's promise.
     let (unit, same) = unsafe {
-        let unit = if WIDE {
+        let uniform = !STORE && access.spread == Spread::Uniform;
+        let unit = if uniform {
+            0
+        } else if WIDE {
             V::equal64::<SIZE>(address.cast(), start)
         } else {
             V::equal32::<SIZE>(address, start.map(|start| start as u32))
         };
-        let same = || {
-            if WIDE {
+        let same = move || {
+            if uniform {
+                FULL
+            } else if WIDE {
                 V::equal64::<0>(address.cast(), own)
             } else {
                 V::equal32::<0>(address, own.map(|own| own as u32))

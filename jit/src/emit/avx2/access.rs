@@ -15,7 +15,7 @@ impl Target for Moves {
         let mut places = Places { address: [0; 4], element: [[0; 8]; 4], spare: [0; 2] };
         // Only what is loaded has room.
         if let (false, Some(slot)) = (access.store, access.elements[0]) {
-            for number in 0..emitter.lines(access.width()) {
+            for number in 0..emitter.computed(access.width()) {
                 places.element[0][number as usize] = match guarded {
                     true => emitter.fetch(slot, access.width(), number)?,
                     false => emitter.new_register()?,
@@ -33,8 +33,8 @@ impl Target for Moves {
         Ok([0; 4])
     }
 
-    fn alike(emitter: &mut Emitter<'_>, access: &Access, _: &Places, follow: bool, other: CodeLabel) -> Done {
-        emitter.halves_alike_avx2(access, follow, other)
+    fn alike(emitter: &mut Emitter<'_>, access: &Access, _: &Places, step: u32, other: CodeLabel) -> Done {
+        emitter.halves_alike_avx2(access, step, other)
     }
 
     fn consecutive(
@@ -55,6 +55,31 @@ impl Target for Moves {
         host: CodeLabel,
     ) -> Done {
         emitter.equal_avx2(access, place, places.element[0], host)
+    }
+
+    fn one(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.judge_one(access, place, host)?;
+        if access.store {
+            return emitter.store_last_avx2(access);
+        }
+        emitter.load_for_all_avx2(access, places.element[0], [rax; 2])
+    }
+
+    fn strided(
+        emitter: &mut Emitter<'_>,
+        _: &Access,
+        _: Place,
+        _: &Places,
+        _: u32,
+        outside: CodeLabel,
+    ) -> Done {
+        emitter.a.jmp(outside)
     }
 
     fn scattered(
@@ -89,9 +114,10 @@ impl Target for Moves {
 
 impl Emitter<'_> {
     /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
-    /// its first one element by element, or are equal to it.
-    fn halves_alike_avx2(&mut self, access: &Access, follow: bool, other: CodeLabel) -> Done {
-        let size = access.stride().trailing_zeros() as usize;
+    /// its first one with so many bytes from lane to lane.
+    fn halves_alike_avx2(&mut self, access: &Access, step: u32, other: CodeLabel) -> Done {
+        let follow = step > 0;
+        let size = if follow { step.trailing_zeros() as usize } else { 0 };
         let each = self.lines(access.address_width) / 2;
         let tables = offset_of!(Context, tables);
         for half in 0..2 {
@@ -196,9 +222,25 @@ impl Emitter<'_> {
     /// Loads one element for each half.
     fn equal_avx2(&mut self, access: &Access, place: Place, element: [usize; 8], host: CodeLabel) -> Done {
         self.judge(access, place, 4 * access.width().rows(), host)?;
+        self.load_for_all_avx2(access, element, [rax, rcx])
+    }
+
+    /// Stores the element of the last lane at a place behind `rdi` in `rax`.
+    fn store_last_avx2(&mut self, access: &Access) -> Done {
+        let Some(slot) = access.elements[0] else { return Ok(()) };
+        let last = self.loaded(slot, self.lines(access.width()) - 1, S0)?;
+        self.a.vextracti128(X[S0], Y[last], 1)?;
+        match access.width() {
+            Width::Word => self.a.vpextrd(dword_ptr(rdi + rax), X[S0], 3),
+            Width::Double => self.a.vpextrq(qword_ptr(rdi + rax), X[S0], 1),
+        }
+    }
+
+    /// Loads one element for each half, from places behind `rdi`.
+    fn load_for_all_avx2(&mut self, access: &Access, element: [usize; 8], from: [AsmRegister64; 2]) -> Done {
         let each = self.lines(access.width()) / 2;
-        for number in 0..2 * each {
-            let from = [rax, rcx][(number / each) as usize];
+        for number in 0..self.computed(access.width()) {
+            let from = from[(number / each) as usize];
             let to = Y[element[number as usize]];
             match access.width() {
                 Width::Word => self.a.vpbroadcastd(to, dword_ptr(rdi + from))?,

@@ -27,7 +27,7 @@ impl Emitter<'_> {
         guard: Pred,
     ) -> Done {
         let Some(width) = result(formula) else { return Ok(()) };
-        let count = self.lines(width);
+        let count = self.computed(width);
         let mut new = [0; 8];
         for number in 0..count {
             new[number as usize] = self.new_register()?;

@@ -13,7 +13,8 @@ impl Target for Moves {
         let mut places = Places { address, element: [[0; 8]; 4], spare: [0; 2] };
         let width = access.width();
         for at in 0..access.count as usize {
-            for number in 0..emitter.lines(width) {
+            let lines = if access.store { emitter.lines(width) } else { emitter.computed(width) };
+            for number in 0..lines {
                 places.element[at][number as usize] = match access.elements[at] {
                     Some(slot) if access.store || guarded => emitter.fetch(slot, width, number)?,
                     _ => emitter.new_register()?,
@@ -28,7 +29,7 @@ impl Target for Moves {
 
     fn addresses(emitter: &mut Emitter<'_>, access: &Access) -> Done<[usize; 4]> {
         let mut address = [0; 4];
-        if access.space == Space::Frame {
+        if access.space == Space::Frame || emitter.moves_one(access) {
             return Ok(address);
         }
         for number in 0..emitter.lines(access.address_width) {
@@ -41,10 +42,10 @@ impl Target for Moves {
         emitter: &mut Emitter<'_>,
         access: &Access,
         places: &Places,
-        follow: bool,
+        step: u32,
         other: CodeLabel,
     ) -> Done {
-        emitter.halves_alike(access, places.address, follow, other)
+        emitter.halves_alike(access, places.address, step, other)
     }
 
     fn consecutive(
@@ -71,6 +72,41 @@ impl Target for Moves {
         host: CodeLabel,
     ) -> Done {
         emitter.equal(access, place, &places.element, host)
+    }
+
+    fn one(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        host: CodeLabel,
+    ) -> Done {
+        emitter.judge_one(access, place, host)?;
+        if access.store {
+            let last = emitter.lines(access.width()) as usize - 1;
+            return emitter.store_last_of(access, places.element[0][last], rax);
+        }
+        emitter.load_for_all(access, &places.element, [rax; 2])
+    }
+
+    fn strided(
+        emitter: &mut Emitter<'_>,
+        access: &Access,
+        place: Place,
+        places: &Places,
+        step: u32,
+        outside: CodeLabel,
+    ) -> Done {
+        emitter.judge(access, place, 16 * step, outside)?;
+        for (half, from) in [rdi + rax, rdi + rcx].into_iter().enumerate() {
+            let each = access.width().rows() as usize;
+            let element = &places.element[0][each * half..each * (half + 1)];
+            match access.store {
+                true => emitter.store_strided(half, element, from, step)?,
+                false => emitter.load_strided(half, element, from, step)?,
+            }
+        }
+        Ok(())
     }
 
     fn scattered(
@@ -119,9 +155,10 @@ impl Target for Moves {
 
 impl Emitter<'_> {
     /// The addresses of the first lanes of both halves to `rax` and `rcx`; elsewhere if not all addresses of a half follow
-    /// its first one element by element, or are equal to it.
-    fn halves_alike(&mut self, access: &Access, address: [usize; 4], follow: bool, other: CodeLabel) -> Done {
-        let size = access.stride().trailing_zeros() as usize;
+    /// its first one with so many bytes from lane to lane.
+    fn halves_alike(&mut self, access: &Access, address: [usize; 4], step: u32, other: CodeLabel) -> Done {
+        let follow = step > 0;
+        let size = if follow { step.trailing_zeros() as usize } else { 0 };
         let lanes = self.lines(access.address_width) as usize / 2;
         for half in 0..2 {
             let to = [rax, rcx][half];
@@ -323,10 +360,15 @@ impl Emitter<'_> {
     /// Loads the elements of one lane for each half.
     fn equal(&mut self, access: &Access, place: Place, element: &[[usize; 8]; 4], host: CodeLabel) -> Done {
         self.judge(access, place, access.stride(), host)?;
+        self.load_for_all(access, element, [rax, rcx])
+    }
+
+    /// Loads the elements of one lane for each half, from places behind `rdi`.
+    fn load_for_all(&mut self, access: &Access, element: &[[usize; 8]; 4], from: [AsmRegister64; 2]) -> Done {
         let width = access.width();
         for (which, element) in element[..access.count as usize].iter().enumerate() {
-            for number in 0..self.lines(width) as usize {
-                let from = rdi + [rax, rcx][number / width.rows() as usize];
+            for number in 0..self.computed(width) as usize {
+                let from = rdi + from[number / width.rows() as usize];
                 let memory = from + (access.bytes * which as u32) as i32;
                 match access.bytes {
                     4 => self.a.vpbroadcastd(Z[element[number]], dword_ptr(memory))?,
@@ -357,10 +399,98 @@ impl Emitter<'_> {
         self.judge(access, place, access.stride(), host)?;
         let each = access.width().rows() as usize;
         for (half, offset) in [rax, rcx].into_iter().enumerate() {
-            self.a.vextracti32x4(X[S0], Z[element[each * half + each - 1]], 3)?;
-            match access.width() {
-                Width::Word => self.a.vpextrd(dword_ptr(rdi + offset), X[S0], 3)?,
-                Width::Double => self.a.vpextrq(qword_ptr(rdi + offset), X[S0], 1)?,
+            self.store_last_of(access, element[each * half + each - 1], offset)?;
+        }
+        Ok(())
+    }
+
+    /// Stores the last element of a register at a place behind `rdi`.
+    fn store_last_of(&mut self, access: &Access, element: usize, offset: AsmRegister64) -> Done {
+        self.a.vextracti32x4(X[S0], Z[element], 3)?;
+        match access.width() {
+            Width::Word => self.a.vpextrd(dword_ptr(rdi + offset), X[S0], 3),
+            Width::Double => self.a.vpextrq(qword_ptr(rdi + offset), X[S0], 1),
+        }
+    }
+
+    /// Loads the elements of half a warp that lie so many bytes apart from a place on, into one register or two.
+    fn load_strided(&mut self, half: usize, element: &[usize], from: AsmMemoryOperand, step: u32) -> Done {
+        let memory = |at: usize| zmmword_ptr(from + 64 * at as i32);
+        for (part, &to) in element.iter().enumerate() {
+            let all = if self.masked() { S2 } else { to };
+            self.a.vmovdqu64(Z[S0], memory(2 * part))?;
+            match (element.len(), step) {
+                (1, 8) => self.mix(Mix::Even, all, S0, Source::Memory(memory(1)))?,
+                (1, _) => {
+                    self.mix(Mix::First, all, S0, Source::Memory(memory(1)))?;
+                    self.a.vmovdqu64(Z[S0], memory(2))?;
+                    self.mix(Mix::First, S1, S0, Source::Memory(memory(3)))?;
+                    self.a.vinserti64x4(Z[all], Z[all], Y[S1], 1)?;
+                }
+                _ => {
+                    self.a.vpunpcklqdq(Z[S0], Z[S0], memory(2 * part + 1))?;
+                    // The doubles of each vector in turn.
+                    self.a.vpermq(Z[S0], Z[S0], 0xd8)?;
+                    self.a.vshufi64x2(Z[all], Z[S0], Z[S0], 0xd8)?;
+                }
+            }
+            match (self.masked(), element.len()) {
+                (false, _) => {}
+                (true, 1) => self.a.vmovdqa32(Z[to].k(HALVES[half]), Z[all])?,
+                (true, _) => self.a.vmovdqa64(Z[to].k(QUARTERS[2 * half + part]), Z[all])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores them; what lies between them stays untouched.
+    fn store_strided(&mut self, half: usize, element: &[usize], to: AsmMemoryOperand, step: u32) -> Done {
+        // The words that elements have of those that lie there, by bits, of all lanes of the half.
+        let (first_words, words) = match (element.len(), step) {
+            (1, 8) => (0x5555_5555, 1),
+            (1, _) => (0x1111_1111_1111_1111u64, 1),
+            _ => (0x1111_1111_1111_1111, 3),
+        };
+        if self.masked() {
+            self.a.kmovw(esi, HALVES[half])?;
+            self.a.mov(rdx, first_words)?;
+            self.a.pdep(rsi, rsi, rdx)?;
+            if words == 3 {
+                self.a.lea(rsi, rsi + rsi * 2)?;
+            }
+        } else {
+            self.a.mov(esi, (first_words * words) as u32 & 0xffff)?;
+            self.a.kmovw(k7, esi)?;
+        }
+        let doubles = [Mix::LowerDoubles, Mix::UpperDoubles];
+        let mut place = 0;
+        let mut store = |emitter: &mut Self, from: usize| -> Done {
+            if emitter.masked() {
+                emitter.a.kmovw(k7, esi)?;
+                emitter.a.shr(rsi, 16)?;
+            }
+            emitter.a.vmovdqu32(zmmword_ptr(to + place).k7(), Z[from])?;
+            place += 64;
+            Ok(())
+        };
+        if let &[own] = element {
+            for mix in [Mix::Lower, Mix::Upper] {
+                self.mix(mix, S0, own, Source::Register(own))?;
+                if step == 8 {
+                    store(self, S0)?;
+                    continue;
+                }
+                for mix in doubles {
+                    self.mix(mix, S1, S0, Source::Register(S0))?;
+                    store(self, S1)?;
+                }
+            }
+            return Ok(());
+        }
+        for &own in element {
+            for mix in doubles {
+                self.mix(mix, S0, own, Source::Register(own))?;
+                store(self, S0)?;
             }
         }
         Ok(())

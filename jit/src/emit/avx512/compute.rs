@@ -28,11 +28,12 @@ impl Emitter<'_> {
         guard: Pred,
     ) -> Done {
         let Some(width) = result(formula) else { return Ok(()) };
-        let count = self.lines(width);
+        let count = self.computed(width);
         // Before anything is computed, as the host may have to.
         for (slot, width) in sources(formula, operands) {
             if !self.is_uniform(slot) {
-                for number in 0..self.lines(width) {
+                // The first lines of a result take up to two of an operand that is wider.
+                for number in 0..self.lines(width).min(2 * count) {
                     self.fetch(slot, width, number)?;
                 }
             }

@@ -2,7 +2,7 @@
 
 use jit::{
     Access as Move, Atomic as Update, Commuting, Compiled, Effect, Exchange, Kind, Lanes, Memories, Program,
-    Space, Step, Update as Op, Uses, Vote, Width,
+    Space, Spread, Step, Update as Op, Uses, Vote, Width,
 };
 use smallvec::SmallVec;
 
@@ -79,7 +79,8 @@ pub(super) fn program(code: &Code, least: [u32; 2], level: SimdLevel) -> Program
             _ => Kind::Leave(Uses::All),
         };
         let effect = effect(code, position);
-        program.steps.push(Step { guard: inst.guard, kind, effect, awaits: awaits(inst) });
+        let uniform = code.meta[position as usize].uniform;
+        program.steps.push(Step { guard: inst.guard, kind, effect, uniform, awaits: awaits(inst) });
     }
     program.lanes = lanes.into();
     program
@@ -262,7 +263,20 @@ fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> 
         *element = Some(slot.slot);
     }
     let (signed, address) = (access.signed, access.address);
-    Kind::Access(Move { store, space, polls, bytes, signed, count, address, address_width, offset, elements })
+    let spread = access.spread;
+    Kind::Access(Move {
+        store,
+        space,
+        polls,
+        bytes,
+        signed,
+        count,
+        address,
+        address_width,
+        spread,
+        offset,
+        elements,
+    })
 }
 
 /// How an atomic is done, if there is code for it.
@@ -319,6 +333,7 @@ fn updated(code: &Code, atomic: &Atomic) -> Option<Update> {
         count: 1,
         address: access.address,
         address_width,
+        spread: Spread::Any,
         offset: access.offset,
         elements: [None; 4],
     };
