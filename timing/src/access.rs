@@ -153,9 +153,12 @@ impl Machine<'_> {
                         // Turns of a loop that the PTX has are accesses of their own.
                         let turns = if op.tries { together } else { 0 };
                         let change = Change { lanes: lanes as u8, together, deep, turns, floats: op.floats };
-                        let (written, result) = multiprocessor.change(chip, memory, now, pieces, change);
+                        let (written, result, sent) =
+                            multiprocessor.change(chip, memory, now, pieces, change);
                         warp.wrote(written);
-                        (if returns { result } else { written.done }, now + chip.shared.read, true)
+                        // What waits for others ahead keeps its warp.
+                        warp.leaves = warp.leaves.max(sent);
+                        (if returns { result } else { written.done }, sent.max(now + chip.shared.read), true)
                     }
                     Does::Texture { samples } => {
                         let groups = f64::from(together);

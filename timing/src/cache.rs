@@ -53,7 +53,7 @@ fn each(sectors: u8) -> impl Iterator<Item = usize> {
 /// What a cache has of a line: words of its number, plus one, of when each of its sectors was or will be there, as bits of floats,
 /// and of which are there, which were written, and whether the line is elsewhere, too. It is as long as a line of the host, and
 /// zeros, which cost nothing to make, are none.
-type Place = [u64; 8];
+const PLACE: usize = 8;
 
 const NUMBER: usize = 0;
 const READY: usize = 1;
@@ -63,10 +63,41 @@ const DIRTY: usize = 6;
 /// Places that a set may have.
 const MOST_WAYS: usize = 32;
 
+/// Things as long as a line of the host, each in one.
+#[derive(Debug)]
+struct Lines<T, const LENGTH: usize> {
+    all: Vec<T>,
+    /// Where the first of them begins.
+    first: usize,
+}
+
+impl<T: Copy + Default, const LENGTH: usize> Lines<T, LENGTH> {
+    /// So many, of zeros, which cost nothing to make.
+    fn new(count: usize) -> Self {
+        let all = vec![T::default(); (count + 1) * LENGTH];
+        let behind = all.as_ptr().addr() % size_of::<[T; LENGTH]>() / size_of::<T>();
+        Lines { all, first: if behind == 0 { 0 } else { LENGTH - behind } }
+    }
+}
+
+impl<T, const LENGTH: usize> std::ops::Deref for Lines<T, LENGTH> {
+    type Target = [[T; LENGTH]];
+
+    fn deref(&self) -> &Self::Target {
+        self.all[self.first..].as_chunks().0
+    }
+}
+
+impl<T, const LENGTH: usize> std::ops::DerefMut for Lines<T, LENGTH> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.all[self.first..].as_chunks_mut().0
+    }
+}
+
 /// What is looked for in a set, which is one line of the host, too: by place a part of the line's number, 0 where there is none; and
 /// behind these the places in the order in which they were used last, the first one at the front, each as what is other in it than in
 /// the number of where it stands.
-type Set = [u8; 2 * MOST_WAYS];
+const SET: usize = 2 * MOST_WAYS;
 
 /// A part of the number of a line.
 fn tag(line: u64) -> u8 {
@@ -76,8 +107,8 @@ fn tag(line: u64) -> u8 {
 /// A cache.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    all: Vec<Set>,
-    places: Vec<Place>,
+    all: Lines<u8, SET>,
+    places: Lines<u64, PLACE>,
     sets: u64,
     ways: usize,
     /// Lines that others wrote before, spread over the sets, and how many of them were looked at to be cleaned.
@@ -94,8 +125,8 @@ impl Cache {
         let ways = u64::from(ways).clamp(1, MOST_WAYS as u64).min(lines);
         let sets = lines / ways;
         Cache {
-            all: vec![[0; 2 * MOST_WAYS]; sets as usize],
-            places: vec![[0; 8]; (sets * ways) as usize],
+            all: Lines::new(sets as usize),
+            places: Lines::new((sets * ways) as usize),
             sets,
             ways: ways as usize,
             before: 0,
@@ -173,6 +204,11 @@ impl Cache {
             (1..=at).rev().for_each(|to| order[to] = moved(to - 1, to, order[to - 1]));
             order[0] = way as u8;
         }
+    }
+
+    /// Sectors of a line that are there. Nothing changes, so that the host may look for several lines at the same time.
+    pub(crate) fn peek(&self, line: u64) -> u8 {
+        self.find(line).map_or(0, |place| self.places[place][VALID] as u8)
     }
 
     fn touch(&mut self, place: usize) {
@@ -295,7 +331,7 @@ mod tests {
             steps in proptest::collection::vec((0u8..3, 0u64..60), 1..300),
         ) {
             let mut cache = Cache::new(u64::from(ways) * 128, ways);
-            let most = cache.places.len();
+            let most = cache.sets as usize * cache.ways;
             // The last one that was used at the end.
             let mut lines: Vec<u64> = Vec::new();
             for (kind, line) in steps {

@@ -133,6 +133,10 @@ pub struct Fetch {
     pub next: f64,
     /// Lines of eight instructions that a multiprocessor keeps.
     pub lines: u32,
+    /// The first lines of a kernel, which are not far when a launch begins.
+    pub ahead: u32,
+    /// Cycles that any other line takes longer when the first multiprocessor fetches it.
+    pub cold: f64,
     /// Cycles from a jump to the instruction that it leads to.
     pub jump: f64,
     /// The same of one that leads to where a register says: a return, a switch.
@@ -254,6 +258,8 @@ pub struct FirstLevel {
     pub waiting: f64,
     /// Cycles from when a store is taken until its warp may leave the multiprocessor.
     pub leave: f64,
+    /// Sectors with atomic operations that may be on their way before other accesses wait.
+    pub reductions: u32,
     /// Lines that were stored to last, which further stores join on their way to the second level.
     pub merge_lines: u32,
     /// Cycles behind the last store to a line within which they must come for that.
@@ -435,6 +441,7 @@ impl Chip {
             ("launch.block_interval", chip.launch.block_interval),
             ("l1.bytes", chip.l1.bytes as f64),
             ("l1.ways", f64::from(chip.l1.ways)),
+            ("l1.reductions", f64::from(chip.l1.reductions)),
             ("l2.bytes", chip.l2.bytes as f64),
             ("l2.ways", f64::from(chip.l2.ways)),
             ("constant.line", f64::from(chip.constant.line)),

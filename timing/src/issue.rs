@@ -174,7 +174,7 @@ impl Machine<'_> {
                 why = if warp.far[board] { Stall::LongScoreboard } else { Stall::ShortScoreboard };
             }
         }
-        let fetched = multiprocessor.fetched(self.chip, warp.op, ready);
+        let fetched = multiprocessor.fetched(self.chip, &mut self.code_nearby, warp.op, ready);
         if fetched > when {
             (when, why) = (fetched, Stall::NoInstruction);
         }

@@ -16,6 +16,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) work: &'a dyn Work,
     pub(crate) memory: Memory<'a>,
     pub(crate) multiprocessors: Vec<Multiprocessor>,
+    /// By line of code: since when multiprocessors may have it from nearby.
+    pub(crate) code_nearby: Vec<f64>,
     /// By group of multiprocessors: when the port is free through which constants come.
     pub(crate) constant_ports: Vec<f64>,
     pub(crate) cores: Vec<SubCore>,

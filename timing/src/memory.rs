@@ -293,6 +293,13 @@ impl<'a> Memory<'a> {
         self.partitions[partition].look(Self::spread(line), sectors)
     }
 
+    /// Looks for a line where it is sought when it is read.
+    pub(crate) fn peek(&self, asker: Asker, line: u64) -> u8 {
+        let (near, home, number) = (asker.near, Self::home(line), Self::spread(line));
+        let there = self.partitions[near].peek(number);
+        if home == near || there != 0 { there } else { self.partitions[home].peek(number) }
+    }
+
     /// What is newly written, of the sectors that are.
     fn take(&mut self, partition: usize, line: u64, sectors: u8, ready: f64, written: u8) -> Dirty {
         let taken = self.partitions[partition].take(Self::spread(line), sectors, ready, written);

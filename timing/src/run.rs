@@ -90,6 +90,9 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         work,
         memory: Memory::new(chip),
         multiprocessors: (0..count).map(|number| Multiprocessor::new(chip, number, l1, code.len())).collect(),
+        code_nearby: (0..=code.len() / 8)
+            .map(|line| if line < chip.fetch.ahead as usize { 0.0 } else { f64::INFINITY })
+            .collect(),
         constant_ports: vec![0.0; chip.l2.groups.max(1) as usize],
         cores: vec![core; 4 * count as usize],
         warps: Vec::new(),

@@ -178,6 +178,8 @@ pub(crate) struct Multiprocessor {
     pub(crate) constants: Vec<f64>,
     /// Lines that were stored to, the one that was last at the end.
     stored: VecDeque<Stored>,
+    /// By sector of the last atomic operations: when the second level takes it. No more than so many are on their way.
+    reductions: VecDeque<f64>,
     /// Pages that it knows, and since when.
     pub(crate) pages: Vec<(u64, f64)>,
     pub(crate) asker: Asker,
@@ -205,6 +207,7 @@ impl Multiprocessor {
             known: vec![false; code / 8 + 1],
             constants: vec![f64::INFINITY; (1 << 16) / usize::from(chip.constant.line) + 1],
             stored: VecDeque::new(),
+            reductions: VecDeque::new(),
             pages: Vec::new(),
             asker: Asker::new(chip, number),
             residents: 0,
@@ -231,15 +234,20 @@ impl Multiprocessor {
         self.places[place as usize] = false;
     }
 
-    /// When the line of an instruction is there, if it is wanted at a time.
-    pub(crate) fn fetched(&mut self, chip: &Chip, op: u32, now: f64) -> f64 {
+    /// When the line of an instruction is there, if it is wanted at a time; by line since when others may have it from nearby.
+    pub(crate) fn fetched(&mut self, chip: &Chip, nearby: &mut [f64], op: u32, now: f64) -> f64 {
         let line = op as usize / 8;
         if self.code[line].is_infinite() {
             let before = line.checked_sub(1).map_or(f64::INFINITY, |before| self.code[before]);
             let follows = before + chip.fetch.next;
             // What has been there is not far.
             let jumps = now + if self.known[line] { chip.fetch.next } else { chip.fetch.miss };
-            self.code[line] = follows.min(jumps);
+            let comes = follows.min(jumps);
+            let there = &mut nearby[line];
+            if there.is_infinite() {
+                *there = comes + chip.fetch.cold;
+            }
+            self.code[line] = comes.max(*there);
             self.known[line] = true;
             self.kept.push_back(line as u32);
             if self.kept.len() > chip.fetch.lines as usize
@@ -287,6 +295,20 @@ impl Multiprocessor {
         start
     }
 
+    /// Looks for lines of which there are several, in all that is behind: what the host has to fetch for that comes at the same time,
+    /// and not one after the other.
+    fn peek(&self, memory: &Memory<'_>, pieces: &[u64]) {
+        if pieces.len() < PEEKED {
+            return;
+        }
+        let there = pieces.iter().fold(0, |there, &piece| {
+            let (line, sectors) = parts(piece);
+            let missing = sectors & !self.l1.peek(line);
+            there ^ if missing == 0 { 0 } else { memory.peek(self.asker, line) }
+        });
+        std::hint::black_box(there);
+    }
+
     /// Loads lines, for which the tags and the data take so many turns; when they are there.
     pub(crate) fn load(
         &mut self,
@@ -302,6 +324,7 @@ impl Multiprocessor {
         let each = tags / pieces.len().max(1) as f64;
         let start = self.serve(now, tags.max(data * l1.data));
         let mut done = start + l1.latency;
+        self.peek(memory, pieces);
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
             let begins = self.page(chip, line, start + at as f64 * each);
@@ -447,7 +470,7 @@ impl Multiprocessor {
         (own.is_some(), sent & sectors)
     }
 
-    /// Changes words of lines; what becomes of it, and when the result is there.
+    /// Changes words of lines; what becomes of it, when the result is there, and when it is on its way.
     pub(crate) fn change(
         &mut self,
         chip: &Chip,
@@ -455,20 +478,32 @@ impl Multiprocessor {
         now: f64,
         pieces: &[u64],
         change: Change,
-    ) -> (Written, f64) {
-        let start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
+    ) -> (Written, f64, f64) {
+        let mut start = self.serve(now, pieces.len() as f64 * chip.l1.tag);
         let (mut done, mut result) = (Written { taken: start, done: start }, start);
         let change = change.of_one(pieces.len());
         for (at, &piece) in pieces.iter().enumerate() {
             let (line, sectors) = parts(piece);
+            // Others wait behind what there is no room for on the way.
+            let count = sectors.count_ones() as usize;
+            while self.reductions.len() + count > chip.l1.reductions as usize
+                && let Some(oldest) = self.reductions.pop_front()
+            {
+                start = start.max(oldest);
+            }
             let begins = self.page(chip, line, start + at as f64 * chip.l1.tag);
             let (changed, known) = memory.change(begins, self.asker, line, sectors, change);
+            self.reductions.extend(std::iter::repeat_n(changed.taken, count));
             done = done.and(changed);
             result = result.max(known);
         }
-        (done, result)
+        self.serves = self.serves.max(start);
+        (done, result, start)
     }
 }
+
+/// Lines of an access from which on it is worth while to look for all of them first.
+const PEEKED: usize = 4;
 
 /// Pages that a multiprocessor knows at a time.
 const PAGES: usize = 64;

@@ -41,3 +41,24 @@ fn a_loop_that_is_not_kept_is_fetched_again() {
     assert!(each(kept) < 1.1, "{}", each(kept));
     assert!((2.0..2.5).contains(&each(2 * kept)), "{}", each(2 * kept));
 }
+
+#[test]
+fn what_is_far_behind_comes_late_once() {
+    let chip = Chip::h200();
+    let lines = |count: u32, blocks: u64| {
+        let op = Op::new("FADD", "R0, R0, R0", 1 | 7 << 5 | 7 << 8);
+        let code = vec![op; 8 * count as usize];
+        let steps = vec![Step { first: 0, end: 8 * count, lanes: 32 }];
+        run(&chip, &code, &Launch { blocks, ..Launch::default() }, &One(steps)).elapsed
+    };
+    let ahead = chip.fetch.ahead;
+    let more = lines(ahead + 100, 1) - lines(ahead, 1);
+    let each = chip.fetch.next + chip.fetch.cold;
+    assert!((more - 100.0 * each).abs() < 2.0 * each, "{more}");
+    let before = lines(ahead, 1) - lines(ahead - 100, 1);
+    assert!((before - 100.0 * chip.fetch.next).abs() < 2.0 * chip.fetch.next, "{before}");
+    // Others that come at the same time wait for the same.
+    let together = lines(ahead + 100, u64::from(chip.multiprocessors)) - lines(ahead + 100, 1);
+    let begins = f64::from(chip.multiprocessors) * (chip.launch.first_interval + chip.launch.warp_interval);
+    assert!(together < begins, "{together}");
+}

@@ -60,3 +60,49 @@ fn blocks_come_to_empty_multiprocessors_one_after_the_other() {
     let placed = time(&chip, round, false).blocks.iter().map(|stay| stay.from).fold(0.0, f64::max);
     assert!((placed - (round - 1) as f64 * chip.launch.first_interval).abs() < 1.0, "{placed}");
 }
+
+/// A warp a block, each of which adds to the same word so often.
+struct Adders {
+    times: u32,
+}
+
+impl Work for Adders {
+    fn block(&self, _index: u64) -> Block {
+        let steps = vec![Step { first: 0, end: self.times + 1, lanes: 32 }].into();
+        let access = Access::Lines { first: 0, count: 1, tags: 1, together: 1, deep: 1 };
+        Block {
+            warps: vec![Warp { steps, sources: vec![0, self.times] }],
+            accesses: vec![access; self.times as usize],
+            pieces: vec![1],
+            ..Block::default()
+        }
+    }
+}
+
+#[test]
+fn reductions_go_on_without_their_block_as_long_as_there_is_room() {
+    let chip = Chip::h200();
+    let adders = |times: u32| {
+        let mut code =
+            vec![Op::new("REDG.E.ADD.STRONG.GPU", "[R2], R0", 2 | 7 << 5 | 7 << 8); times as usize];
+        code.push(Op::new("EXIT", "", 1 | 7 << 5 | 7 << 8));
+        let mut sources = vec![Some(0); times as usize];
+        sources.push(None);
+        let launch = Launch { blocks: chip.multiprocessors.into(), sources, ..Launch::default() };
+        run(&chip, &code, &launch, &Adders { times })
+    };
+    // What a reduction takes when each multiprocessor has one at the word.
+    let round = f64::from(chip.multiprocessors) * chip.l2.atomic[3];
+    let room = chip.l1.reductions;
+    let all = f64::from(room) * round;
+    let parts = |times: u32| {
+        let time = adders(times);
+        let active = time.active_bounds[1] / all;
+        (active, (time.elapsed - chip.launch.overhead) / all - active)
+    };
+    let (active, behind) = parts(room / 2);
+    assert!(active < 0.1 && (0.4..0.6).contains(&behind), "{active} {behind}");
+    let (active, behind) = parts(3 * room);
+    // Some multiprocessors come to it before others.
+    assert!((1.9..2.9).contains(&active) && (0.1..1.1).contains(&behind), "{active} {behind}");
+}

@@ -2,6 +2,7 @@
 //! an order that hides latencies, with control information. It is for estimates of time alone; nothing executes it.
 
 mod flow;
+mod pressure;
 mod schedule;
 mod table;
 
@@ -13,6 +14,7 @@ use timing::code::{Op, Unit};
 use super::listing::{Guard, Instruction, Listing};
 use super::operands::registers;
 use flow::Region;
+use pressure::Pressure;
 use schedule::{is_late, order};
 use table::{Shape, held, is_tried, opcodes};
 
@@ -197,6 +199,8 @@ impl<'a> Lowering<'a> {
         }
         self.converge(&mut blocks);
         self.assign_boards(&blocks);
+        let widths = self.function.registers.iter().map(|register| pressure::width(register.ty)).collect();
+        let pressure = Pressure::new(widths, &blocks, &next_of(&blocks));
         // Where each instruction of the PTX begins, as far as blocks do.
         let mut starts: Vec<(usize, u32)> = Vec::new();
         let first = listing.instructions.len();
@@ -204,7 +208,7 @@ impl<'a> Lowering<'a> {
         for (number, (at, made)) in blocks.into_iter().enumerate() {
             starts.push((at, listing.instructions.len() as u32));
             let call = calls.iter().find(|(block, _)| *block == number);
-            let own = schedule::scheduled(made, &self.boards);
+            let own = schedule::scheduled(made, &self.boards, &pressure, number);
             listing.instructions.extend(own);
             if let Some((_, callee)) = call {
                 found.push((listing.instructions.len() - 1, *callee));
@@ -494,27 +498,17 @@ impl<'a> Lowering<'a> {
 
     /// Adds the barriers at which lanes come together that part at branches.
     fn converge(&self, blocks: &mut [(usize, Vec<Made>)]) {
-        let block_of = |place: u32| block_at(place, blocks.iter().map(|(at, _)| *at)).min(blocks.len() - 1);
-        let mut parts = vec![false; blocks.len()];
-        let mut next = vec![Vec::new(); blocks.len()];
-        for (at, (_, made)) in blocks.iter().enumerate() {
-            let Some(last) = made.last().map(|made| &made.machine) else {
-                next[at].push((at + 1).min(blocks.len() - 1));
-                continue;
-            };
-            let through = (at + 1 < blocks.len()).then_some(at + 1);
-            let conditional = last.guard.is_some() || last.base() == "BRX";
-            next[at] = match last.base() {
-                "BRA" | "BRX" => last.targets.iter().map(|&place| block_of(place)).collect(),
-                "EXIT" | "RET" => Vec::new(),
-                _ => through.into_iter().collect(),
-            };
-            if last.guard.is_some() {
-                next[at].extend(through);
-            }
-            next[at].dedup();
-            parts[at] = conditional && next[at].len() > 1;
-        }
+        let next = next_of(blocks);
+        let parts: Vec<bool> = blocks
+            .iter()
+            .zip(&next)
+            .map(|((_, made), next)| {
+                let conditional = made
+                    .last()
+                    .is_some_and(|last| last.machine.guard.is_some() || last.machine.base() == "BRX");
+                conditional && next.len() > 1
+            })
+            .collect();
         for (number, Region { from, to }) in flow::regions(&next, &parts).into_iter().enumerate() {
             let operands = format!("B{}", number % 16);
             let make = |base: &str| {
@@ -546,6 +540,25 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// The blocks that each may go on at.
+fn next_of(blocks: &[(usize, Vec<Made>)]) -> Vec<Vec<usize>> {
+    let end = blocks.len() - 1;
+    let block_of = |place: u32| block_at(place, blocks.iter().map(|(at, _)| *at)).min(end);
+    let next = blocks.iter().enumerate().map(|(at, (_, made))| {
+        let Some(last) = made.last().map(|made| &made.machine) else { return vec![(at + 1).min(end)] };
+        let through = (at < end).then_some(at + 1);
+        let mut next: Vec<usize> = match last.base() {
+            "BRA" | "BRX" => last.targets.iter().map(|&place| block_of(place)).collect(),
+            "EXIT" | "RET" => Vec::new(),
+            _ => through.into_iter().collect(),
+        };
+        next.extend(through.filter(|_| last.guard.is_some()));
+        next.dedup();
+        next
+    });
+    next.collect()
+}
+
 fn instruction(line: u32, guard: Option<Guard>, opcode: &str) -> Instruction {
     Instruction {
         line,
@@ -569,7 +582,7 @@ mod tests {
     fn lowered(body: &str) -> Vec<String> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a) {{\n\
-             .reg .pred %p<4>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %rd<8>;\n{body}\nret;\n}}"
+             .reg .pred %p<4>; .reg .b32 %r<8>; .reg .f32 %f<80>; .reg .b64 %rd<8>;\n{body}\nret;\n}}"
         );
         let module = crate::Module::from_ptx("k.ptx", &text).expect("right PTX");
         let listing = lower(module.checked(), "k").expect("a kernel");
@@ -587,6 +600,31 @@ mod tests {
                     ld.global.f32 %f5, [%rd1+12]; st.global.f32 [%rd1+16], %f5;";
         let all = ["LDG.E", "LDG.E", "FADD", "FADD", "STG.E", "LDG.E", "STG.E", "EXIT"];
         assert_eq!(lowered(body), all);
+    }
+
+    #[test]
+    fn loads_begin_early_as_long_as_there_is_room() {
+        let of = |ty: &str, width: usize| {
+            let each = |number: usize| {
+                format!(
+                    "ld.global.{ty} %{ty}{number}, [%rd1+{}]; add.{ty} %{ty}0, %{ty}0, %{ty}{number};\n",
+                    8 * number
+                )
+            };
+            let all: String = (1..60).map(each).collect();
+            let registers = if ty == "f64" { ".reg .f64 %f64<80>;" } else { ".reg .f32 %f32<80>;" };
+            let found = lowered(&format!(
+                "{registers} ld.param.u64 %rd1, [a];\n{all} st.global.{ty} [%rd1], %{ty}0;"
+            ));
+            let first = found.iter().position(|of| of.contains("ADD")).expect("a sum");
+            // A load follows each sum that takes the result of one.
+            let loads = found[first..].iter().skip(1).step_by(2).take(20).all(|of| of.starts_with("LDG"));
+            assert!(loads, "{found:?}");
+            found[..first].iter().filter(|of| of.starts_with("LDG")).count() * width
+        };
+        for taken in [of("f32", 1), of("f64", 2)] {
+            assert!((20..=pressure::ROOM as usize).contains(&taken), "{taken}");
+        }
     }
 
     #[test]

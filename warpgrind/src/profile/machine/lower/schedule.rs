@@ -6,25 +6,30 @@ use std::collections::HashMap;
 use timing::code::Unit;
 
 use super::super::listing::Instruction;
+use super::pressure::{Pressure, Taken};
 use super::{COPIES, Made, Order, Space, Value, leaves};
 
 /// Instructions that are put in order together.
 const WINDOW: usize = 1 << 9;
 
 /// A block's instructions in an order that begins early what takes long, each with what it waits for.
-pub(super) fn scheduled(made: Vec<Made>, boards: &HashMap<Value, u8>) -> Vec<Instruction> {
+pub(super) fn scheduled(
+    made: Vec<Made>,
+    boards: &HashMap<Value, u8>,
+    pressure: &Pressure,
+    block: usize,
+) -> Vec<Instruction> {
     let mut list = Vec::with_capacity(made.len());
-    let mut left = made.into_iter();
-    loop {
-        let part: Vec<Made> = left.by_ref().take(WINDOW).collect();
-        if part.is_empty() {
-            return list;
-        }
-        list.extend(window(part, boards));
+    let mut left = made;
+    while !left.is_empty() {
+        let follow = left.split_off(left.len().min(WINDOW));
+        let taken = pressure.of(block, &left, &follow);
+        list.extend(window(std::mem::replace(&mut left, follow), boards, taken));
     }
+    list
 }
 
-fn window(made: Vec<Made>, boards: &HashMap<Value, u8>) -> Vec<Instruction> {
+fn window(made: Vec<Made>, boards: &HashMap<Value, u8>, mut taken: Taken<'_>) -> Vec<Instruction> {
     let count = made.len();
     // What each waits for: the one, and cycles.
     let mut after: Vec<Vec<(usize, u32)>> = vec![Vec::new(); count];
@@ -100,10 +105,13 @@ fn window(made: Vec<Made>, boards: &HashMap<Value, u8>) -> Vec<Instruction> {
         };
         let left = (0..count).filter(|&at| issued[at].is_none());
         let possible = left.filter_map(|at| Some((at, ready(at)?)));
-        let best = possible.min_by_key(|&(at, time)| (time.max(now), Reverse(weight[at]), at));
+        // Loads wait until there is room for what they bring, if anything else can be done.
+        let is_full = |at: usize| made[at].unit == Unit::Memory && !taken.has_room(&made[at]);
+        let best = possible.min_by_key(|&(at, time)| (is_full(at), time.max(now), Reverse(weight[at]), at));
         let Some((at, time)) = best else { break };
         now = time.max(now);
         issued[at] = Some(now);
+        taken.put(&made[at]);
         order.push(at);
         now += 1;
     }
