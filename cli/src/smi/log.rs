@@ -1,8 +1,10 @@
 //! All that is said of devices, as text or as XML, in the sections that NVIDIA's nvidia-smi has.
 
+use std::time::SystemTime;
+
 use device::NvmlDevice;
 
-use super::facts::{Machine, Moment};
+use super::facts::{Machine, spoken};
 
 /// A line an entry: what the text calls it, what XML calls it, and its value unless it is a section; two spaces more than its section.
 /// A dash is where one of them has none, `>` what the text indents once more; behind `#` the XML has the value alone.
@@ -75,7 +77,7 @@ fn line(depth: usize, name: &str, value: &str) -> String {
 /// The text, of some sections or of all.
 pub(super) fn text(machine: &Machine, all: &[&NvmlDevice], sections: Option<&[&str]>) -> String {
     let mut text = String::from("\n==============NVSMI LOG==============\n\n");
-    text += &line(0, "Timestamp", &Moment::now().spoken());
+    text += &line(0, "Timestamp", &spoken(SystemTime::now().into()));
     text += &line(0, "Driver Version", &machine.driver);
     text += &line(0, "CUDA Version", &format!("{}.{}", machine.cuda.0, machine.cuda.1));
     text += "\n";
@@ -106,7 +108,7 @@ pub(super) fn xml(machine: &Machine, all: &[&NvmlDevice]) -> String {
     );
     let (major, minor) = machine.cuda;
     for (tag, value) in [
-        ("timestamp", Moment::now().spoken()),
+        ("timestamp", spoken(SystemTime::now().into())),
         ("driver_version", machine.driver.clone()),
         ("cuda_version", format!("{major}.{minor}")),
         ("attached_gpus", machine.count.to_string()),
