@@ -425,16 +425,12 @@ impl Panel {
                 sum.fast::<L, _>(&self.rows[..count / 2], &self.columns[..count / 2], &c)
             };
         }
-        let mut refused = 0;
         for column in 0..COLUMNS {
-            refused |= sum.refused::<L>(&c[column]);
-        }
-        if !plain || refused != 0 {
-            for column in 0..COLUMNS {
-                if !plain || sum.refused::<L>(&c[column]) != 0 {
-                    self.gather(product, count, column);
-                    d[column] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[column]);
-                }
+            if !plain {
+                self.gather(product, count, column);
+                d[column] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[column]);
+            } else if sum.refused::<L>(&c[column]) != 0 {
+                sum.keep(&c[column], &mut d[column]);
             }
         }
         self.put::<L, S>(&d);

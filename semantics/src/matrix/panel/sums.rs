@@ -18,14 +18,27 @@ pub(super) trait Sum {
     /// Two accumulators share a register.
     const PACKED: bool = false;
 
-    /// A bit for each accumulator for which [`Sum::fast`] is not right, whatever the factors.
+    /// A bit for each accumulator for which [`Sum::fast`] is not right, whatever the factors: it is no finite number.
     fn refused<L: Level>(&self, c: &Lanes<u32>) -> u32;
+
+    /// What sums with plain factors are where the accumulator is no finite number: no product changes that.
+    fn keep(&self, c: &Lanes<u32>, d: &mut Lanes<u32>);
 
     /// Adds the products of plain factors; accumulators are bits.
     fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32>;
 
     /// The same for any factors and accumulators.
     fn exact(&self, a: &[Columns<LANES>], b: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32>;
+}
+
+/// An accumulator, if its magnitude is that of infinity, and `none` if it is no number.
+#[inline(always)]
+fn kept(c: u32, magnitude: u32, infinity: u32, none: u32) -> Option<u32> {
+    match magnitude.cmp(&infinity) {
+        std::cmp::Ordering::Less => None,
+        std::cmp::Ordering::Equal => Some(c),
+        std::cmp::Ordering::Greater => Some(none),
+    }
 }
 
 /// Fused sums before they are rounded.
@@ -233,6 +246,14 @@ impl<const FRACTION: u32> Sum for Single<FRACTION> {
     }
 
     #[inline(always)]
+    fn keep(&self, c: &Lanes<u32>, d: &mut Lanes<u32>) {
+        let none = mma::round_f32(f64::NAN);
+        for lane in 0..LANES {
+            d[lane] = kept(c[lane], c[lane] & 0x7fff_ffff, 0x7f80_0000, none).unwrap_or(d[lane]);
+        }
+    }
+
+    #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let (mut values, mut exponents) = ([[0f32; LANES]; COLUMNS], [[0i32; LANES]; COLUMNS]);
         for column in 0..COLUMNS {
@@ -302,6 +323,14 @@ impl<const FRACTION: u32> Sum for Half<FRACTION> {
     }
 
     #[inline(always)]
+    fn keep(&self, c: &Lanes<u32>, d: &mut Lanes<u32>) {
+        let none = mma::round_f16(f64::NAN).into();
+        for lane in 0..LANES {
+            d[lane] = kept(c[lane] & 0xffff, c[lane] & 0x7fff, 0x7c00, none).unwrap_or(d[lane]);
+        }
+    }
+
+    #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let (mut values, mut exponents) = ([[0f32; LANES]; COLUMNS], [[0i32; LANES]; COLUMNS]);
         for column in 0..COLUMNS {
@@ -352,6 +381,9 @@ impl Sum for Integer {
     }
 
     #[inline(always)]
+    fn keep(&self, _: &Lanes<u32>, _: &mut Lanes<u32>) {}
+
+    #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
         let sum = add_up::<L, C>(rows, columns, |&product, _| product);
         let mut d = [[0; LANES]; COLUMNS];
@@ -380,6 +412,9 @@ impl Sum for Ones {
     fn refused<L: Level>(&self, _: &Lanes<u32>) -> u32 {
         0
     }
+
+    #[inline(always)]
+    fn keep(&self, _: &Lanes<u32>, _: &mut Lanes<u32>) {}
 
     #[inline(always)]
     fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
