@@ -17,7 +17,8 @@ use crate::machine::worker::HEAVY;
 use crate::memory::AllocationKind;
 use crate::observer::Observer;
 use crate::tensor_map::{
-    ElementType, Interleave, Mode, RANK, Run, Start, Swizzle, TENSOR_MAP_BYTES, TensorMap, round_to_tf32,
+    ElementType, Interleave, Mode, RANK, Run, Start, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError,
+    round_to_tf32,
 };
 use crate::tools::Wants;
 use semantics::lanes::{LaneMask, Registers, Slot};
@@ -489,7 +490,16 @@ impl<O: Observer> Machine<'_, '_, O> {
         let bytes = self.read_map(registers, one, place, tensor.map.element)?;
         let map = TensorMap::from_bytes(&bytes)
             .ok_or_else(|| illegal(format!("the 128 bytes at {:#x} are no tensor map", place.address)))?;
-        map.check().map_err(|error| illegal(format!("a tensor map that cannot be: {error}")))?;
+        map.check().map_err(|error| {
+            let text = format!("a tensor map that cannot be: {error}");
+            match error {
+                // Of slices of 32 bytes that were moved to 16.
+                TensorMapError::Address(at) if TensorMap::may_begin_at(at) => {
+                    one.fault(FindingKind::Misaligned, text)
+                }
+                _ => illegal(text),
+            }
+        })?;
         if tensor.im2col != matches!(map.mode, Mode::Im2col { .. }) {
             let (wants, is) = if tensor.im2col { ("im2col", "tiled") } else { ("tiled", "im2col") };
             return Err(illegal(format!("a copy in {wants} mode with a tensor map of {is} mode")));

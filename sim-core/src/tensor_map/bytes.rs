@@ -71,6 +71,11 @@ impl TensorMap {
         to.bytes
     }
 
+    /// Changes the address in bytes, whatever else they are.
+    pub fn move_to(bytes: &mut [u8; TENSOR_MAP_BYTES], address: u64) {
+        bytes[..size_of::<u64>()].copy_from_slice(&address.to_le_bytes());
+    }
+
     /// The map that these bytes are; `None` if they are none.
     pub fn from_bytes(bytes: &[u8; TENSOR_MAP_BYTES]) -> Option<TensorMap> {
         let mut from = Reader { bytes, at: 0 };
@@ -114,6 +119,14 @@ impl TensorMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_moves() {
+        let map = |address| TensorMap::tiled(ElementType::F16, address, &[64], &[], &[8]);
+        let mut bytes = map(0x1000).to_bytes();
+        TensorMap::move_to(&mut bytes, 0x2010);
+        assert_eq!(TensorMap::from_bytes(&bytes), Some(map(0x2010)));
+    }
 
     #[test]
     fn a_bit_that_cutlass_clears_is_none_of_ours() {

@@ -42,6 +42,11 @@ pub enum TensorMapError {
 }
 
 impl TensorMap {
+    /// Whether a tensor without slices may begin at an address.
+    pub fn may_begin_at(address: u64) -> bool {
+        address.is_multiple_of(16) && address < 1 << 57
+    }
+
     /// Whether a device takes it.
     ///
     /// # Errors
@@ -54,7 +59,7 @@ impl TensorMap {
             return Err(TensorMapError::Rank(self.rank));
         }
         let unit = u64::from(self.interleave.slice().unwrap_or(16));
-        if !self.address.is_multiple_of(unit) || self.address >= 1 << 57 {
+        if !self.address.is_multiple_of(unit) || !Self::may_begin_at(self.address) {
             return Err(TensorMapError::Address(self.address));
         }
         for (at, &extent) in self.extents.iter().take(rank).enumerate() {
