@@ -97,6 +97,8 @@ for source in racecheck/*.cu; do
     case "$source" in
     # Kernels that launch call the device runtime.
     racecheck/launches.cu) compile racecheck sm_90 "$source" -lineinfo -rdc=true ;;
+    # Kernels that change maps are for this chip alone.
+    racecheck/tensor_map.cu) compile racecheck sm_90a "$source" -lineinfo ;;
     *) compile racecheck sm_90 "$source" -lineinfo ;;
     esac
 done

@@ -15,7 +15,7 @@
 //! phase. `.volatile` and `.mmio` are relaxed accesses of system scope, as the PTX manual has it (8.2.2). Operations
 //! on mbarrier objects are atomics of their order, so that they synchronise as any release and acquire does. Operations of the
 //! asynchronous proxy are accesses of threads of their own, from their issue until somebody has waited for them; what
-//! they read must have been fenced for their proxy.
+//! they read must have been fenced for their proxy, and so must tensor maps that a kernel writes.
 //!
 //! # Limits
 //! The reads of `cp.async` are seen where it is issued; its writes count until they were waited for, or until the arrive of
@@ -70,6 +70,8 @@ enum UnderWay {
     Both(Completion),
     /// The later one, which sees what the earlier one wrote through another proxy.
     Unfenced(Completion),
+    /// The later one, which reads its tensor map so.
+    StaleMap,
 }
 
 /// `cp.async`
@@ -236,13 +238,14 @@ impl Groups {
                 (Party::Threads, Party::View) => UnderWay::Unfenced(operations.reader(race.later.site)),
                 (Party::Operations(how), Party::Operations(_)) => UnderWay::Both(how),
                 (Party::View, Party::Operations(_)) => UnderWay::Both(operations.reader(race.earlier.site)),
-                // The operation itself is found to race, too.
-                (_, Party::View) => return,
+                (Party::Threads | Party::Operations(_), Party::Map) => UnderWay::StaleMap,
+                // The operation itself is found to race, too; a map is read by its issuer, too.
+                (_, Party::View | Party::Map) | (Party::Map, _) => return,
             };
         }
         let kind = match under_way {
             UnderWay::Neither => kind_of(&race),
-            UnderWay::Unfenced(_) => FindingKind::MissingProxyFence,
+            UnderWay::Unfenced(_) | UnderWay::StaleMap => FindingKind::MissingProxyFence,
             _ => FindingKind::DataRace,
         };
         self.add(kind, &race, under_way);
@@ -394,6 +397,9 @@ impl Racecheck {
             now.order = MemOrder::Relaxed;
         }
         detector.access(&now);
+        if access.asynchronous == Asynchronous::Map && !detector.has_races() {
+            operations.map_read(detector, &now);
+        }
         if now.order == MemOrder::Weak {
             return;
         }
@@ -467,6 +473,11 @@ impl Tool for Racecheck {
             Event::ProxyFence { warp, lanes } => {
                 if let Some(operations) = &self.operations {
                     operations.fenced(&mut self.detector, warp, lanes);
+                }
+            }
+            Event::MapFence { warp, lanes, addresses } => {
+                if let Some(operations) = &mut self.operations {
+                    operations.map_fenced(&mut self.detector, warp, lanes, addresses);
                 }
             }
             Event::Fence { warp, lanes, order, scope } if order != MemOrder::Weak => {

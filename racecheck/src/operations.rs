@@ -13,6 +13,11 @@
 //! synchronise as their threads do, at places of their own, but take in what these know at such fences only. Views read what
 //! operations read.
 //!
+//! # Tensor maps
+//! A copy sees of a map in global memory what threads of its block have fenced for it (`fence.proxy.tensormap`, 8.9.5). Of
+//! each map of each block an agent knows what they knew then, and reads the map where a copy does; it is ordered with
+//! nothing else.
+//!
 //! # Places
 //! Agents and views are blocks beyond those of the grid. Synchronisation that no program sees goes through words that no
 //! program can address ([`HIDDEN`], [`VIEWS`]).
@@ -28,6 +33,8 @@ const HIDDEN: u64 = 1 << 60;
 pub(crate) const VIEWS: u64 = 1 << 61;
 /// Warps of a warpgroup.
 const WARPGROUP: usize = 4;
+/// Bytes of a tensor map, at multiples of which it lies.
+const MAP_BYTES: u64 = 128;
 /// Blocks that the detector can number: each has a warp.
 const MOST_BLOCKS: u128 = 1 << 26;
 /// Groups that are told apart; of waits that leave more, so many are taken to be left.
@@ -41,12 +48,14 @@ enum Agent {
     BulkReads,
     BulkWrites,
     Warpgroup,
+    /// What a block sees of a tensor map, by its address.
+    Map(u64),
 }
 
 impl Agent {
     fn completion(self) -> Completion {
         match self {
-            Agent::Mbarrier(..) => Completion::Mbarrier,
+            Agent::Mbarrier(..) | Agent::Map(_) => Completion::Mbarrier,
             Agent::BulkReads | Agent::BulkWrites => Completion::Groups(Groups::Bulk),
             Agent::Warpgroup => Completion::Groups(Groups::Warpgroup),
         }
@@ -69,6 +78,8 @@ pub(crate) enum Party {
     View,
     /// Operations, and what completes them.
     Operations(Completion),
+    /// What copies see of a tensor map.
+    Map,
 }
 
 /// Words of a warp of an agent: what they are for.
@@ -192,6 +203,7 @@ impl Operations {
             return (Party::View, cta - self.blocks);
         }
         match self.agents.get((cta - 2 * self.blocks) as usize) {
+            Some((block, Agent::Map(_))) => (Party::Map, *block as u32),
             Some((block, agent)) => (Party::Operations(agent.completion()), *block as u32),
             None => (Party::Threads, cta),
         }
@@ -474,6 +486,36 @@ impl Operations {
         let at = words(view, Word::Now);
         release(detector, Who { cta: warp.block as u32, warp: warp.warp }, lanes, &at);
         acquire(detector, view, lanes, &at);
+    }
+
+    /// `fence.proxy.tensormap::generic.acquire`: what lanes know is known of the maps at these addresses.
+    pub(crate) fn map_fenced(
+        &mut self,
+        detector: &mut Detector,
+        warp: WarpId,
+        lanes: u32,
+        addresses: &[u64; 32],
+    ) {
+        let issuer = Who { cta: warp.block as u32, warp: warp.warp };
+        for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
+            let agent = self.agent(warp.block, Agent::Map(addresses[lane]), 0);
+            let at = words(agent, Word::Issue);
+            release(detector, issuer, 1 << lane, &at);
+            acquire(detector, agent, 1, &[at[lane]; 32]);
+        }
+    }
+
+    /// Copies read 16 bytes of tensor maps, the first ones of which are at `access`; nothing else has been found to race there.
+    pub(crate) fn map_read(&mut self, detector: &mut Detector, access: &Access<'_>) {
+        for lane in (0..32).filter(|lane| access.lanes >> lane & 1 != 0) {
+            let map = access.addresses[lane] / MAP_BYTES * MAP_BYTES;
+            let agent = self.agent(access.cta.into(), Agent::Map(map), 0);
+            let at = words(agent, Word::Now);
+            release(detector, agent, 1, &[at[lane]; 32]);
+            let agent = Who { warp: access.warp, ..agent };
+            acquire(detector, agent, 1 << lane, &at);
+            detector.access(&Access { cta: agent.cta, lanes: 1 << lane, writing: 0, ..*access });
+        }
     }
 
     /// The threads of a block have exited.

@@ -57,6 +57,10 @@ pub(crate) fn message(race: &Race, under_way: UnderWay) -> String {
                 operation(how)
             );
         }
+        UnderWay::StaleMap => {
+            return "a copy uses a tensor map that was written, without a `fence.proxy.tensormap` in between"
+                .into();
+        }
         UnderWay::Earlier(how) => (how, &race.later, &race.earlier),
         // Of a `cp.async` this is its end.
         UnderWay::Later(how @ COPIES) => (how, &race.earlier, &race.later),
@@ -170,6 +174,12 @@ pub(crate) fn help(race: &Race, under_way: UnderWay) -> Vec<String> {
             vec![wait_help(race, how, false)]
         }
         UnderWay::Later(how) => vec![wait_help(race, how, true)],
+        UnderWay::StaleMap => vec![
+            "`fence.proxy.tensormap::generic.acquire` of the map (`cuda::ptx::fence_proxy_tensormap_generic`, \
+             `cute::tma_descriptor_fence_acquire()`) in a thread of the block that issues the copy, behind what orders it \
+             with the write; in the thread that wrote, `tensormap.cp_fenceproxy` or the same fence with `.release`"
+                .into(),
+        ],
         UnderWay::Unfenced(_) => vec![
             "`fence.proxy.async` (`cuda::ptx::fence_proxy_async`, `cute::tma_store_fence()`) in the thread that wrote, \
              before the barrier that the issuing thread waits at; or in that thread, behind it"

@@ -120,7 +120,17 @@ fn every_race_is_found_and_none_invented() {
     // Racy and found, racy and missed, clean and silent, clean and not.
     let mut matrix = [0; 4];
     for file in [
-        "barrier", "warp", "flag", "atomic", "size", "grid", "mbarrier", "copy", "cluster", "bulk",
+        "barrier",
+        "warp",
+        "flag",
+        "atomic",
+        "size",
+        "grid",
+        "mbarrier",
+        "copy",
+        "cluster",
+        "bulk",
+        "tensor_map",
         "launches",
     ] {
         let source = std::fs::read_to_string(testdata().join(format!("racecheck/{file}.cu"))).unwrap();

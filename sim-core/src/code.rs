@@ -306,6 +306,8 @@ pub enum Action {
     IssueStore(Access),
     /// `fence.proxy.async`
     ProxyFence,
+    /// `fence.proxy.tensormap::generic.acquire` of a map.
+    MapFence(Access, Scope),
     /// Hints and what has no effect in a simulator.
     Nothing,
     /// Refused when reached: index into [`Code::unsupported`].

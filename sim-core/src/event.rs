@@ -52,6 +52,8 @@ pub enum Asynchronous {
     Copy,
     /// Part of the operation whose issue was told last.
     Issued,
+    /// The read of a tensor map by a copy, which may see what was there before the last fence of its proxy.
+    Map,
 }
 
 /// Operations that a thread, or a warp, commits to groups and waits for by these (ISA 9.7.9.25.1.1, 9.7.15.7).

@@ -163,6 +163,19 @@ impl Decoder<'_> {
         Ok(TensorOperands { map, coordinates, offsets: SlotList { start: 0, len: 0 }, im2col })
     }
 
+    /// `fence.proxy.tensormap::generic`: to other threads it releases or acquires as fences do.
+    pub(super) fn tensor_map_fence(&mut self, op: &Op, operands: &[Operand]) -> Result<Action, Refusal> {
+        let scope = op.scope().ok_or_else(|| format!("`{op}`"))?;
+        match *operands {
+            [] => Ok(Action::Fence(MemOrder::Release, scope)),
+            [map, _] => {
+                let value = self.temporary(4);
+                Ok(Action::MapFence(self.whole(StateSpace::Generic, map, 16, value)?, scope))
+            }
+            _ => Err(format!("`{op}` with these operands")),
+        }
+    }
+
     /// `tensormap.replace`, `tensormap.cp_fenceproxy`
     pub(super) fn tensor_map(&mut self, guard: Pred, op: &Op, operands: &[Operand]) -> Result<(), Refusal> {
         let wrong = || format!("`{op}` with these operands");
@@ -177,6 +190,8 @@ impl Decoder<'_> {
             let (reduction, barrier, multicast, ignored) = (None, None, None, None);
             let copy = BulkCopy { what, values, reduction, barrier, multicast, ignored, once: true };
             self.emit_bulk(guard, copy);
+            let scope = op.scope().ok_or_else(wrong)?;
+            self.emit(guard, Action::Fence(MemOrder::Release, scope));
             return Ok(());
         }
         let fields = [

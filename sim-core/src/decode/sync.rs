@@ -30,6 +30,7 @@ impl Decoder<'_> {
                 let order = if op.has(Modifier::Relaxed) { MemOrder::Relaxed } else { MemOrder::Release };
                 Action::ClusterBarrier(ClusterStep::Arrive(order))
             }
+            Opcode::Fence if op.has(Modifier::TensormapGeneric) => self.tensor_map_fence(op, operands)?,
             Opcode::Membar | Opcode::Fence => fence(op)?,
             Opcode::Shfl => {
                 let mode = [

@@ -12,6 +12,7 @@ use crate::machine::fault::Fault;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::tools::{Event, Wants};
+use isa::{MemOrder, Scope};
 use semantics::lanes::{LaneMask, Registers};
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -70,6 +71,24 @@ impl<O: Observer> Machine<'_, '_, O> {
         let event = Event::ProxyFence { warp: self.warp_id(), lanes: active };
         self.tell(Wants::ASYNCHRONOUS, group.frame, &event);
         Flow::Next
+    }
+
+    /// `fence.proxy.tensormap::generic.acquire`, which acquires as other fences do, too.
+    pub(crate) fn map_fence(
+        &mut self,
+        registers: &Registers,
+        group: &Group,
+        active: LaneMask,
+        map: &Access,
+        scope: Scope,
+    ) -> Flow {
+        let flow = self.fence(group, active, MemOrder::Acquire, scope);
+        if self.wants(Wants::ASYNCHRONOUS) {
+            let addresses = self.addresses(registers, at(map, Direction::Load, group, active));
+            let event = Event::MapFence { warp: self.warp_id(), lanes: active, addresses: &addresses };
+            self.tell(Wants::ASYNCHRONOUS, group.frame, &event);
+        }
+        flow
     }
 
     /// Asynchronous operations are grouped or waited for; mostly they are done already.

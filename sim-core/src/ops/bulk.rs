@@ -543,7 +543,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     ) -> Checked<[u8; TENSOR_MAP_BYTES]> {
         let mut bytes = [0; TENSOR_MAP_BYTES];
         for (number, part) in bytes.chunks_exact_mut(16).enumerate() {
-            let load = piece(place.space, 16, value);
+            let load = Access { asynchronous: Asynchronous::Map, ..piece(place.space, 16, value) };
             let address = place.skip(16 * number as u32).address;
             self.move_at(registers, one.at(&load, Direction::Load), &mut [address; 32])?;
             part.copy_from_slice(&registers.lane::<u128>(value.slot, one.lane).to_le_bytes());

@@ -54,6 +54,7 @@ pub(crate) fn keeps_whole(action: &Action) -> bool {
             | Action::IssueStore(_)
             | Action::Groups(..)
             | Action::ProxyFence
+            | Action::MapFence(..)
             | Action::Texture(_)
             | Action::Fence(..)
             | Action::ActiveMask(_)
@@ -104,6 +105,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             Action::ReplaceField(index) => self.replace_field(registers, group, active, *index),
             Action::Groups(groups, step) => self.group_step(group, active, *groups, *step),
             Action::ProxyFence => self.proxy_fence(group, active),
+            Action::MapFence(map, scope) => self.map_fence(registers, group, active, map, *scope),
             Action::Fence(order, scope) => self.fence(group, active, *order, *scope),
             Action::Matrix(index) => match self.matrix(registers, group, active, *index) {
                 Ok(true) => self.spent(group, HEAVY),

@@ -167,6 +167,15 @@ pub enum Event<'a> {
         /// Those that take part.
         lanes: LaneMask,
     },
+    /// Lanes of a warp have copies of their block see tensor maps as they are now (`fence.proxy.tensormap::generic.acquire`).
+    MapFence {
+        /// The warp.
+        warp: WarpId,
+        /// Those that take part.
+        lanes: LaneMask,
+        /// Where the map is, by lane: a generic address.
+        addresses: &'a [u64; 32],
+    },
     /// Lanes of a warp execute `fence` or `membar`.
     Fence {
         /// The warp.
@@ -274,7 +283,7 @@ impl Wants {
     pub const RANGES: Wants = Wants(1 << 2);
     /// [`Event::Mbarrier`].
     pub const MBARRIERS: Wants = Wants(1 << 3);
-    /// [`Event::Issued`], [`Event::Grouped`], [`Event::ProxyFence`].
+    /// [`Event::Issued`], [`Event::Grouped`], [`Event::ProxyFence`], [`Event::MapFence`].
     pub const ASYNCHRONOUS: Wants = Wants(1 << 4);
     /// [`Event::Fence`].
     pub const FENCES: Wants = Wants(1 << 5);
