@@ -357,3 +357,49 @@ pub struct DevSmGroup {
     pub flags: u32,
     pub rest: [u32; 12],
 }
+
+/// `CUDA_ARRAY_SPARSE_PROPERTIES`
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct ArraySparseProperties {
+    pub tile: [u32; 3],
+    pub first_of_tail: u32,
+    pub tail_bytes: u64,
+    pub flags: u32,
+    pub reserved: [u32; 4],
+}
+
+/// `CUDA_ARRAY_MEMORY_REQUIREMENTS`
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct ArrayMemoryRequirements {
+    pub size: usize,
+    pub alignment: usize,
+    pub reserved: [u32; 4],
+}
+
+/// `CUarrayMapInfo`. The subresource is a box of a level (level, layer, offsets, extents), or of a tail its layer and, behind a
+/// gap, an offset and a size of 64 bits.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ArrayMapInfo {
+    pub resource_type: u32,
+    pub resource: Handle,
+    pub subresource_type: u32,
+    pub subresource: ArraySubresource,
+    pub operation: u32,
+    pub handle_type: u32,
+    pub handle: Handle,
+    pub offset: u64,
+    pub device_mask: u32,
+    pub flags: u32,
+    pub reserved: [u32; 2],
+}
+
+/// What an [`ArrayMapInfo`] is about, in words.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub struct ArraySubresource(pub [u32; 8]);
+
+const _: () = assert!(size_of::<ArraySparseProperties>() == 48 && size_of::<ArrayMemoryRequirements>() == 32);
+const _: () = assert!(size_of::<ArrayMapInfo>() == 96);

@@ -137,13 +137,11 @@ const ALWAYS_GOOD: &[&str] = &[
     "cudaThreadSynchronize",
 ];
 
-/// Functions that always say no: of arrays with planes or sparse ones, functions for host and device, Windows, the
+/// Functions that always say no: of arrays with planes, functions for host and device, Windows, the
 /// profiler that CUDA 12.0 took away, and NVIDIA's proof. What another process gave is opened in `programs/h200x2`, and
 /// errors are heard there; processes are stopped in `checkpoint.rs`.
 const NEVER_GOOD: &[&str] = &[
-    "cuArrayGetMemoryRequirements",
     "cuArrayGetPlane",
-    "cuArrayGetSparseProperties",
     "cuCheckpointProcessCheckpoint",
     "cuCheckpointProcessGetRestoreThreadId",
     "cuCheckpointProcessGetState",
@@ -168,8 +166,6 @@ const NEVER_GOOD: &[&str] = &[
     "cudaLogsRegisterCallback",
     "cudaLogsUnregisterCallback",
     "cuProfilerInitialize",
-    "cuMipmappedArrayGetMemoryRequirements",
-    "cuMipmappedArrayGetSparseProperties",
     "cudaMipmappedArrayGetMemoryRequirements",
     "cudaMipmappedArrayGetSparseProperties",
     "cudaArrayGetMemoryRequirements",

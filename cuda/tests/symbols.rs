@@ -41,7 +41,7 @@ fn entry_points_are_found_by_name_and_version() {
     assert_eq!(find(c"cuProfilerInitialize", 13000, 0), code("cuProfilerInitialize"));
     assert_eq!(find(c"cuProfilerStart", 4000, 0), code("cuProfilerStart"));
     // What is not implemented is not found, and neither is what does not exist.
-    assert_eq!(find(c"cuMemMapArrayAsync", 13000, 0), None);
+    assert_eq!(find(c"cuImportExternalMemory", 13000, 0), None);
     assert_eq!(find(c"cuNoSuchThing", 13000, 0), None);
     // As on an H200: what there is from a later version on is no error, whoever asks for a status; versions below zero are the
     // newest, and those above the driver's are wrong.

@@ -133,7 +133,7 @@ const TABLE: [(i32, Value); 147] = [
     (a::MAX_ACCESS_POLICY_WINDOW_SIZE, Fixed(134_217_728)),
     (a::GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, Fixed(0)),
     (a::RESERVED_SHARED_MEMORY_PER_BLOCK, Of(|d| d.shared_reserved)),
-    (a::SPARSE_CUDA_ARRAY_SUPPORTED, Fixed(0)),
+    (a::SPARSE_CUDA_ARRAY_SUPPORTED, Fixed(1)),
     (a::READ_ONLY_HOST_REGISTER_SUPPORTED, Fixed(1)),
     (a::TIMELINE_SEMAPHORE_INTEROP_SUPPORTED, Fixed(0)),
     (a::MEMORY_POOLS_SUPPORTED, Fixed(1)),
@@ -143,7 +143,7 @@ const TABLE: [(i32, Value); 147] = [
     // File descriptors.
     (a::MEMPOOL_SUPPORTED_HANDLE_TYPES, Fixed(1)),
     (a::CLUSTER_LAUNCH, Fixed(1)),
-    (a::DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED, Fixed(0)),
+    (a::DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED, Fixed(1)),
     (a::CAN_USE_64_BIT_STREAM_MEM_OPS, Fixed(1)),
     (a::CAN_USE_STREAM_WAIT_VALUE_NOR, Fixed(1)),
     (a::DMA_BUF_SUPPORTED, Fixed(0)),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use cuda_abi::{Result, Status};
 use sim_core::{Backend, DeviceConfig, Simulator};
 
+use crate::backing::Backings;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::lock;
@@ -32,6 +33,7 @@ impl Device {
             engine,
             memory: Memory::default(),
             objects: Objects::default(),
+            backings: Backings::default(),
             pools,
             host,
             contexts: Mutex::default(),

@@ -8,7 +8,9 @@ use std::time::Duration;
 use cuda_abi::{Result, Status};
 use sim_core::{Backend, Outcome};
 
+use crate::area::Place;
 use crate::around::Surroundings;
+use crate::copy::Copy;
 use crate::exec::ExecGraph;
 use crate::graph::ordered;
 use crate::graph_run::GraphRun;
@@ -74,7 +76,8 @@ impl Context {
             }
             Operation::Kernel(call) => self.launch(call, handed, run),
             Operation::Conditional(conditional) => self.run_conditional(conditional, run),
-            Operation::Copy(copy) => copy.execute(&self.device, self.host()),
+            Operation::Copy(copy) => self.copy(copy),
+            Operation::Map(mapping) => mapping.execute(&self.device.backings, &self.device.simulator),
             Operation::Fill(fill) => fill.execute(&at(fill.to).simulator),
             Operation::Host { function, argument } => {
                 self.host().call(*function, *argument);
@@ -110,6 +113,24 @@ impl Context {
             }
             // Memory was checked when the operation was asked for; it was freed since.
             self.set_fault(if status == Status::INVALID_VALUE { Status::ILLEGAL_ADDRESS } else { status });
+        }
+    }
+
+    /// Copies. Arrays that wait for their memory have none, and what sparse ones get goes on to their tiles.
+    fn copy(&self, copy: &Copy) -> Result {
+        let sides = [&copy.from.place, &copy.to.place].map(|place| match place {
+            Place::Device(address) => Some((*address, self.device.at(*address))),
+            _ => None,
+        });
+        if sides.iter().flatten().any(|(address, device)| device.backings.waits(*address)) {
+            return Err(Status::LAUNCH_FAILED);
+        }
+        copy.execute(&self.device, self.host())?;
+        match &sides[1] {
+            Some((address, device)) => {
+                device.backings.settle(&device.simulator, *address, copy.target_bytes())
+            }
+            None => Ok(()),
         }
     }
 

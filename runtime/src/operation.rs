@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use cuda_abi::{Result, Status};
 use sim_core::Launch;
 
+use crate::backing::Mapping;
 use crate::condition::{Condition, ConditionKind};
 use crate::copy::{Copy, Fill};
 use crate::counted::Held;
@@ -92,6 +93,8 @@ pub enum Operation {
     Batch(Arc<[Operation]>),
     /// Frees memory: of a graph, or what the table of allocations has forgotten.
     Free(u64),
+    /// Changes what is behind an array; never a node.
+    Map(Arc<Mapping>),
     /// Waits until a word of 4 or 8 bytes compares.
     WaitValue {
         /// Its address.
@@ -247,6 +250,7 @@ impl std::fmt::Debug for Operation {
             Operation::Allocate(_) => "Allocate",
             Operation::Batch(_) => "Batch",
             Operation::Free(_) => "Free",
+            Operation::Map(_) => "Map",
             Operation::WaitValue { .. } => "WaitValue",
             Operation::WriteValue { .. } => "WriteValue",
         })

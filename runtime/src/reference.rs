@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, Weak};
 use cuda_abi::{Result, Status};
 use sim_core::{Backend, ModuleId};
 
-use crate::array::{Array, Element, array_flags};
+use crate::array::Array;
 use crate::objects::{bound_surface, bound_texture};
+use crate::shape::{Element, array_flags};
 use crate::texture::{Resource, Sampling};
 use crate::tree::Context;
 use crate::{fresh_id, lock};

@@ -10,9 +10,10 @@ use sim_core::{
     TextureShape,
 };
 
-use crate::array::array_flags::{CUBE, LAYERED};
-use crate::array::{Array, ArrayShape, Element, Format, MipmappedArray};
+use crate::array::{Array, MipmappedArray};
 use crate::lock;
+use crate::shape::array_flags::{CUBE, LAYERED};
+use crate::shape::{ArrayShape, Element, Format};
 
 /// What a texture or surface reads.
 #[derive(Clone, Debug)]

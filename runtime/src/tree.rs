@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use sim_core::Simulator;
 
+use crate::backing::Backings;
 use crate::edge::Edge;
 use crate::engine::{Engine, Op};
 use crate::host::Host;
@@ -27,6 +28,8 @@ pub struct Device {
     pub memory: Memory,
     /// The texture and surface objects as the host sees them.
     pub objects: Objects,
+    /// The arrays that a program puts memory behind.
+    pub(crate) backings: Backings,
     /// The memory pools of the process.
     pub pools: Arc<Pools>,
     /// The program around.

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use cuda_abi::{Result, Status};
 use sim_core::Backend;
 
+use crate::backing::TileMemory;
 use crate::host::Host;
 use crate::memory::{Allocation, Kind};
 use crate::tree::Device;
@@ -46,6 +48,8 @@ pub struct Wanted {
     pub compressed: bool,
     /// To be the host's.
     pub of_host: bool,
+    /// To be put behind arrays, tile by tile, and never at an address.
+    pub tile_pool: bool,
 }
 
 /// Memory without an address.
@@ -65,6 +69,8 @@ pub struct Physical {
     pub imported: bool,
     /// Whether a device would keep it compressed, which nobody sees.
     pub compressed: bool,
+    /// Whether it is for arrays, tile by tile, and not for addresses.
+    pub is_tile_pool: bool,
     file: File,
     /// Handles of the program.
     references: AtomicU32,
@@ -95,6 +101,24 @@ impl Physical {
             return Err(Status::INVALID_VALUE);
         }
         self.file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)
+    }
+}
+
+impl TileMemory for Physical {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result {
+        self.file.read_exact_at(bytes, offset).map_err(|_| Status::OPERATING_SYSTEM)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result {
+        self.file.write_all_at(bytes, offset).map_err(|_| Status::OUT_OF_MEMORY)
     }
 }
 
@@ -289,7 +313,7 @@ impl AddressSpace {
         imported: bool,
         file: File,
     ) -> Arc<Physical> {
-        let Wanted { exportable, compressed, of_host } = wanted;
+        let Wanted { exportable, compressed, of_host, tile_pool } = wanted;
         if !of_host {
             device.without_address.fetch_add(size, SeqCst);
         }
@@ -301,6 +325,7 @@ impl AddressSpace {
             exportable,
             imported,
             compressed,
+            is_tile_pool: tile_pool,
             file,
             references: AtomicU32::new(1),
         })
@@ -382,8 +407,11 @@ impl AddressSpace {
     /// Puts memory behind reserved addresses; nobody may access it yet.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if something is there, `NOT_SUPPORTED` for parts of memory.
+    /// `INVALID_VALUE` if something is there, and for what is for arrays; `NOT_SUPPORTED` for parts of memory.
     pub fn map(&self, address: u64, size: u64, offset: u64, physical: Arc<Physical>) -> Result {
+        if physical.is_tile_pool {
+            return Err(Status::INVALID_VALUE);
+        }
         if offset != 0 || size != physical.size {
             return Err(Status::NOT_SUPPORTED);
         }

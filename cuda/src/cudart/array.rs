@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cuda_abi::driver::{ArrayMemoryRequirements, ArraySparseProperties};
 use cuda_abi::runtime::{ChannelFormatDesc, Extent};
 use runtime::{Area, Array, ArrayShape, Copy, Element, Format, Result, Status};
 
@@ -237,13 +238,14 @@ rt! {
 
 rt_as_driver! {
     cudaMipmappedArrayGetSparseProperties = driver::cuMipmappedArrayGetSparseProperties,
-        (properties: *mut u64, array: Handle);
+        (properties: *mut ArraySparseProperties, array: Handle);
     cudaMipmappedArrayGetMemoryRequirements = driver::cuMipmappedArrayGetMemoryRequirements,
-        (requirements: *mut u64, array: Handle, device: i32);
+        (requirements: *mut ArrayMemoryRequirements, array: Handle, device: i32);
     cudaArrayGetPlane = driver::cuArrayGetPlane, (plane: *mut Handle, array: Handle, index: u32);
-    cudaArrayGetSparseProperties = driver::cuArrayGetSparseProperties, (properties: *mut u64, array: Handle);
+    cudaArrayGetSparseProperties = driver::cuArrayGetSparseProperties,
+        (properties: *mut ArraySparseProperties, array: Handle);
     cudaArrayGetMemoryRequirements = driver::cuArrayGetMemoryRequirements,
-        (requirements: *mut u64, array: Handle, device: i32);
+        (requirements: *mut ArrayMemoryRequirements, array: Handle, device: i32);
 }
 
 /// Returned through memory, as C returns structures of this size.

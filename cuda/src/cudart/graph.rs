@@ -16,7 +16,7 @@ use crate::cudart::memory::{node_copy, of_volume, symbol_bytes, volume_of};
 use crate::cudart::register::function;
 use crate::driver::copy::describe;
 use crate::driver::launch::{call, pack};
-use crate::driver::node::{add, change, change_exec};
+use crate::driver::node::{add, change, change_exec, copying};
 use crate::driver::{graph as driver, memory_node, node as driver_node, user_object as driver_user};
 use crate::ffi::{Handle, get, put};
 use crate::object::{self, NodeRef};
@@ -42,7 +42,7 @@ unsafe fn volume(params: *const abi::Memcpy3DParms) -> Result<Operation> {
     let context = ensure()?;
     // SAFETY: null or the structure.
     let asked = volume_of(&unsafe { get(params) }?)?;
-    Ok(Operation::Copy(Arc::new(describe(&context, &asked)?)))
+    copying(describe(&context, &asked)?)
 }
 
 /// `cudaGraphNodeParams`: the kind, three words, and what the kind needs.
@@ -87,7 +87,11 @@ unsafe fn put_general(node: Handle, body: *mut u64) -> Result {
                 put(body, conditional.condition.handle)?;
                 put(body.wrapping_add(1).cast(), [conditional.kind as u32, conditional.bodies.len() as u32])
             }
-            Operation::Kernel(_) | Operation::Copy(_) | Operation::Callback(_) | Operation::Empty => Ok(()),
+            Operation::Kernel(_)
+            | Operation::Copy(_)
+            | Operation::Callback(_)
+            | Operation::Empty
+            | Operation::Map(_) => Ok(()),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cuda_abi::driver::{Array3DDescriptor, ArrayDescriptor};
-use runtime::{Array, ArrayShape, Element, MipmappedArray, Result, Status};
+use cuda_abi::driver::{Array3DDescriptor, ArrayDescriptor, ArrayMemoryRequirements, ArraySparseProperties};
+use runtime::{Array, ArrayShape, Backing, Element, MipmappedArray, Result, Status, TILE_BYTES};
 
 use crate::driver::copy::{Side, When, submit};
 use crate::ffi::{Handle, NullStream, get, put};
@@ -36,6 +36,27 @@ pub(crate) fn descriptor_of(shape: &ArrayShape) -> Array3DDescriptor {
     let ArrayShape { width, height, depth, element, flags } = *shape;
     let (format, channels) = (element.number(), element.channels);
     Array3DDescriptor { width, height, depth, format, channels, flags }
+}
+
+/// `CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL`
+const ONE_TAIL: u32 = 1;
+
+/// What an array is asked that a program puts memory behind; others, and levels, answer nothing.
+fn sparse_of(backing: Option<&Arc<Backing>>) -> Result<ArraySparseProperties> {
+    let said = backing.and_then(|backing| backing.sparse()).ok_or(Status::INVALID_VALUE)?;
+    Ok(ArraySparseProperties {
+        tile: said.tile.map(|extent| extent as u32),
+        first_of_tail: said.first_of_tail,
+        tail_bytes: said.tail_bytes,
+        flags: if said.one_tail && said.tail_bytes > 0 { ONE_TAIL } else { 0 },
+        reserved: [0; 4],
+    })
+}
+
+fn requirements_of(backing: Option<&Arc<Backing>>, device: i32) -> Result<ArrayMemoryRequirements> {
+    state::device(device)?;
+    let needed = backing.and_then(|backing| backing.needed()).ok_or(Status::INVALID_VALUE)?;
+    Ok(ArrayMemoryRequirements { size: needed as usize, alignment: TILE_BYTES as usize, reserved: [0; 4] })
 }
 
 fn copy(
@@ -111,16 +132,20 @@ api! {
         found.free(&context)
     }
 
-    fn cuMipmappedArrayGetSparseProperties(_properties: *mut u64, _array: Handle) {
-        // No array is sparse.
+    fn cuMipmappedArrayGetSparseProperties(properties: *mut ArraySparseProperties, array: Handle) {
         state::runtime()?;
-        Err(Status::INVALID_VALUE)
+        let found = object::find::<Arc<MipmappedArray>>(array).map_err(|_| Status::INVALID_VALUE)?;
+        put(properties, sparse_of(found.backing())?)
     }
 
-    fn cuMipmappedArrayGetMemoryRequirements(_requirements: *mut u64, _array: Handle, _device: i32) {
-        // No array waits for its memory.
+    fn cuMipmappedArrayGetMemoryRequirements(
+        requirements: *mut ArrayMemoryRequirements,
+        array: Handle,
+        device: i32,
+    ) {
         state::runtime()?;
-        Err(Status::INVALID_VALUE)
+        let found = object::find::<Arc<MipmappedArray>>(array).map_err(|_| Status::INVALID_VALUE)?;
+        put(requirements, requirements_of(found.backing(), device)?)
     }
 
     fn cuArrayGetPlane(plane: *mut Handle, array: Handle, _index: u32) {
@@ -130,16 +155,16 @@ api! {
         Err(Status::INVALID_VALUE)
     }
 
-    fn cuArrayGetSparseProperties(_properties: *mut u64, _array: Handle) {
-        // No array is sparse.
+    fn cuArrayGetSparseProperties(properties: *mut ArraySparseProperties, array: Handle) {
         state::runtime()?;
-        Err(Status::INVALID_VALUE)
+        let found = object::find::<Arc<Array>>(array).map_err(|_| Status::INVALID_VALUE)?;
+        put(properties, sparse_of(found.backing())?)
     }
 
-    fn cuArrayGetMemoryRequirements(_requirements: *mut u64, _array: Handle, _device: i32) {
-        // No array waits for its memory.
+    fn cuArrayGetMemoryRequirements(requirements: *mut ArrayMemoryRequirements, array: Handle, device: i32) {
         state::runtime()?;
-        Err(Status::INVALID_VALUE)
+        let found = object::find::<Arc<Array>>(array).map_err(|_| Status::INVALID_VALUE)?;
+        put(requirements, requirements_of(found.backing(), device)?)
     }
 }
 

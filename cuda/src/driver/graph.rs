@@ -370,7 +370,7 @@ api! {
             Operation::Fill(_) => 2,
             Operation::Host { .. } | Operation::Callback(_) => 3,
             Operation::Child(_) => 4,
-            Operation::Empty => 5,
+            Operation::Empty | Operation::Map(_) => 5,
             Operation::Wait(_) => 6,
             Operation::Record(_) => 7,
             Operation::Allocate(_) => 10,

@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod array;
+mod array_mapping;
 mod checkpoint;
 pub(crate) mod context;
 pub(crate) mod copy;

@@ -115,7 +115,12 @@ unsafe fn kernel_params(node: &NodeRef, to: *mut KernelNodeParams, has_kernel: b
 unsafe fn copy(params: *const Memcpy3D) -> Result<(Operation, Memcpy3D)> {
     // SAFETY: null or the structure.
     let asked = unsafe { get(params) }?;
-    Ok((Operation::Copy(Arc::new(describe(&*current()?, &asked)?)), asked))
+    Ok((copying(describe(&*current()?, &asked)?)?, asked))
+}
+
+/// The operation of a node that copies: a device takes none that copies nothing.
+pub(crate) fn copying(copy: runtime::Copy) -> Result<Operation> {
+    if copy.bytes() == 0 { Err(Status::INVALID_VALUE) } else { Ok(Operation::Copy(Arc::new(copy))) }
 }
 
 unsafe fn set(params: *const MemsetNodeParams) -> Result<Operation> {

@@ -19,6 +19,11 @@ use crate::state::{self, addresses};
 /// Which bits of the flags of memory say how it is compressed, and the one way that there is.
 const COMPRESSION: u64 = 0xff;
 const GENERIC_COMPRESSION: u64 = 1;
+/// Which bits say what memory is for (`CUmemAllocationProp.allocFlags.usage`), and that it is for arrays
+/// (`CU_MEM_CREATE_USAGE_TILE_POOL`).
+const USAGE_AT: u32 = 16;
+const USAGE: u64 = 0xffff;
+const TILE_POOL: u64 = 1;
 
 /// What flags of a description say.
 fn access_of(flags: u32) -> Result<Access> {
@@ -93,7 +98,8 @@ api! {
             return Err(Status::NOT_SUPPORTED);
         }
         let compressed = properties.flags & COMPRESSION == GENERIC_COMPRESSION;
-        let wanted = Wanted { exportable, compressed, of_host };
+        let tile_pool = properties.flags >> USAGE_AT & USAGE == TILE_POOL;
+        let wanted = Wanted { exportable, compressed, of_host, tile_pool };
         let physical = addresses()?.create(device, size as u64, wanted)?;
         put(to, object::insert(physical.id, physical))
     }
@@ -132,7 +138,8 @@ api! {
                 MemLocation { kind: location::DEVICE, id: physical.device.index as i32 }
             },
             windows: 0,
-            flags: if physical.compressed { GENERIC_COMPRESSION } else { 0 },
+            flags: if physical.compressed { GENERIC_COMPRESSION } else { 0 }
+                | if physical.is_tile_pool { TILE_POOL << USAGE_AT } else { 0 },
         })
     }
 
