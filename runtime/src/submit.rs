@@ -368,8 +368,9 @@ impl Context {
     /// The context's fault; `STREAM_CAPTURE_UNSUPPORTED` while a stream is captured.
     pub fn synchronize(&self) -> Result {
         let streams = lock(&self.order).streams.clone();
-        if let Some(capture) = streams.iter().find_map(|stream| stream.capture()) {
-            capture.invalidate();
+        let captures: Vec<Arc<Capture>> = streams.iter().filter_map(|stream| stream.capture()).collect();
+        if !captures.is_empty() {
+            captures.iter().for_each(|capture| capture.invalidate());
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
         }
         self.drain();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_abi::driver::MemLocation;
-use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream};
+use runtime::{Context, Fill, Kind, Operation, Result, Status, Stream, StreamKind};
 
 use sim_core::Backend;
 
@@ -65,10 +65,17 @@ pub(crate) fn set(
             fill => context.enqueue(&stream, fill),
         };
     }
+    // A driver comes to the stream before it comes to the memory, and to nothing where there is nothing to fill.
+    if asked.width > 0 && asked.height > 0 && stream.kind == StreamKind::Legacy {
+        context.refuse_in_capture()?;
+    }
     if !context.device.is_live(to) {
         return Err(Status::INVALID_VALUE);
     }
-    context.enqueue(&stream, fill(&context, asked)?)
+    match fill(&context, asked)? {
+        Operation::Empty => Ok(()),
+        fill => context.enqueue(&stream, fill),
+    }
 }
 
 /// A fill that the program waits for, if the host can see the memory.

@@ -16,7 +16,7 @@ fn find(object: Handle) -> Result<Arc<Multicast>> {
     object::find(object)
 }
 
-/// Properties that can be.
+/// Properties that can be. A device that no switch joins to others has no such objects.
 unsafe fn properties(from: *const MulticastObjectProp) -> Result<MulticastObjectProp> {
     // SAFETY: null or the structure.
     let asked = unsafe { get(from) }?;
@@ -24,6 +24,9 @@ unsafe fn properties(from: *const MulticastObjectProp) -> Result<MulticastObject
         return Err(Status::INVALID_VALUE);
     }
     check_handle_types(asked.handle_types)?;
+    if !state::device(0)?.simulator.config().multicast {
+        return Err(Status::NOT_SUPPORTED);
+    }
     Ok(asked)
 }
 
