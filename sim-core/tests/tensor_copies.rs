@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sim_core::{
-    Backend, DeviceConfig, ElementType, FindingKind, Launch, LaunchReport, Mode, Outcome, RunOptions,
-    Simulator, Swizzle, TensorMap,
+    Backend, DeviceConfig, ElementType, FindingKind, Interleave, Launch, LaunchReport, Mode, Outcome,
+    RunOptions, Simulator, Swizzle, TensorMap,
 };
 
 /// Waits until the first phase of the mbarrier at `%b` is over; kernels have the word in this place.
@@ -129,7 +129,13 @@ fn a_box_comes_and_goes_wherever_it_lies() {
 #[test]
 fn what_a_device_does_not_take_is_told() {
     type Change = fn(&mut TensorMap);
-    let cases: [(Change, [i32; 2], FindingKind, &str); 5] = [
+    // What `cuTensorMapReplaceAddress` lets through.
+    let moved: Change = |map| {
+        (map.rank, map.interleave) = (3, Interleave::B32);
+        map.address = map.address / 32 * 32 + 16;
+    };
+    let cases: [(Change, [i32; 2], FindingKind, &str); 6] = [
+        (moved, [0, 0], FindingKind::Misaligned, "with slices of 32 bytes"),
         (|_| (), [1, 0], FindingKind::IllegalInstruction, "multiple of 16 bytes"),
         (|_| (), [-4, 0], FindingKind::IllegalInstruction, "negative"),
         (|map| map.rank = 3, [0, 0], FindingKind::IllegalInstruction, "2 coordinates for a tensor of 3"),
