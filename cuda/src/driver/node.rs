@@ -343,6 +343,10 @@ pub(crate) fn change(node: Handle, operation: Operation) -> Result {
 pub(crate) fn change_exec(exec: Handle, node: Handle, operation: Operation) -> Result {
     let exec: Arc<ExecGraph> = object::find(exec)?;
     let id = node_of(node)?.id;
+    // Nothing becomes nothing, whosever node it is.
+    if matches!(operation, Operation::Empty) {
+        return Ok(());
+    }
     check_writes(&operation)?;
     let old = exec.node(id)?.operation;
     if !has_same_memory(&old, &operation, &kind_of_memory) {
@@ -679,10 +683,12 @@ api! {
         // The child is copied when the node is made.
         let child: Arc<Graph> = object::find(child_handle)?;
         let parent: Arc<Graph> = object::find(graph)?;
+        // Whether it may be a child at all comes first.
+        let operation = self::child(child_handle, 0)?;
         if child.id == parent.id {
             return Err(Status::INVALID_VALUE);
         }
-        add(node, graph, after, count, self::child(child_handle, 0)?).map(|_| ())
+        add(node, graph, after, count, operation).map(|_| ())
     }
 
     fn cuGraphChildGraphNodeGetGraph(node: Handle, graph: *mut Handle) {
