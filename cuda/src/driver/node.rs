@@ -342,9 +342,10 @@ pub(crate) fn change(node: Handle, operation: Operation) -> Result {
 
 pub(crate) fn change_exec(exec: Handle, node: Handle, operation: Operation) -> Result {
     let exec: Arc<ExecGraph> = object::find(exec)?;
-    let id = node_of(node)?.id;
+    let node = node_of(node)?;
+    let id = node.id;
     // Nothing becomes nothing, whosever node it is.
-    if matches!(operation, Operation::Empty) {
+    if matches!(operation, Operation::Empty) && matches!(node.graph.node(id)?.operation, Operation::Empty) {
         return Ok(());
     }
     check_writes(&operation)?;
