@@ -6,7 +6,7 @@
 use isa::{MemOrder, SpecialRegister};
 use ptx_frontend::{
     Address, AddressBase, Body, Function, FunctionKind, Instruction, Modifier, Modifiers, Module, Op, Opcode,
-    Operand, RegId, StateSpace,
+    Operand, RegId, StateSpace, Work,
 };
 
 use super::flow::Flow;
@@ -208,11 +208,11 @@ fn parts_elsewhere(module: &Module, body: &Body) -> bool {
                 let direct = operands.iter().any(|operand| matches!(operand, Operand::Function(_)));
                 !direct || operands.iter().any(has_body)
             }
-            Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Elect => {
-                !operands.last().is_some_and(every)
+            // The mask of lanes that wait for each other comes last.
+            _ => {
+                let waits = op.effects.work() == Work::Exchange || op.has(Modifier::Warp);
+                waits && !operands.last().is_some_and(every)
             }
-            Opcode::Bar | Opcode::Barrier if op.has(Modifier::Warp) => !operands.last().is_some_and(every),
-            _ => false,
         }
     })
 }
