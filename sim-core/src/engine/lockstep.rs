@@ -297,6 +297,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                 if guard == Pred::TRUE {
                     for member in here.iter_mut() {
                         let lanes = member.lanes;
+                        self.tell_of_quotient(member.index, position, operands, &member.registers, lanes);
                         run(member, lanes);
                     }
                 } else {
@@ -306,6 +307,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                             idle += lane_count(member.lanes & !active);
                             self.tell_of_guard(position, member.lanes & !active);
                         }
+                        self.tell_of_quotient(member.index, position, operands, &member.registers, active);
                         run(member, active);
                     }
                 }

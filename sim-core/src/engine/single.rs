@@ -351,6 +351,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             match &inst.action {
                 Action::Lanes(run, operands) => {
+                    self.tell_of_quotient(self.index, position, operands, &registers, active);
                     // SAFETY: decoding took the function for a SIMD level that this CPU was found to
                     // have, and numbered its slots within this frame.
                     unsafe { run(&mut registers, operands, active) };
@@ -358,6 +359,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     continue;
                 }
                 Action::BeforeBranch(run, operands) => {
+                    self.tell_of_quotient(self.index, position, operands, &registers, active);
                     // SAFETY: as above.
                     unsafe { run(&mut registers, operands, active) };
                     position += 1;

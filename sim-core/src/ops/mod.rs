@@ -22,6 +22,7 @@ mod masks;
 mod matrix;
 mod multimem;
 mod printf;
+mod quotient;
 mod runtime;
 mod shared;
 mod special;

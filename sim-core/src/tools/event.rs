@@ -90,6 +90,18 @@ pub enum Event<'a> {
         /// That behind the last one.
         end: u32,
     },
+    /// Lanes of a warp are about to execute a quotient, root or reciprocal that is rounded correctly; told before
+    /// [`Event::Went`] of its run.
+    Quotient {
+        /// The warp.
+        warp: WarpId,
+        /// Position of the instruction.
+        position: u32,
+        /// Those that take part.
+        lanes: LaneMask,
+        /// Those of them whose operands NVIDIA's compiler has no short way for.
+        long: LaneMask,
+    },
     /// The guard of an instruction left out lanes of a warp that executes it.
     GuardedOff {
         /// Position of the instruction.
@@ -298,7 +310,7 @@ impl Wants {
     pub const PARAMETERS: Wants = Wants(1 << 9);
     /// [`Event::Executed`], [`Event::GuardedOff`], [`Event::Diverged`].
     pub const INSTRUCTIONS: Wants = Wants(1 << 10);
-    /// [`Event::Went`].
+    /// [`Event::Went`], [`Event::Quotient`].
     pub const WAYS: Wants = Wants(1 << 11);
     /// [`Event::Texels`].
     pub const TEXTURES: Wants = Wants(1 << 12);

@@ -6,6 +6,7 @@
 //! execute the paths of their lanes, split where these part, and are put together by the convergence barriers ([`replay`]).
 
 pub mod anchors;
+pub mod detours;
 pub mod follow;
 pub mod graph;
 pub mod listing;
@@ -24,6 +25,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use anchors::Anchors;
+use detours::Detours;
 use follow::{Follower, Path, Step, Stuck};
 use graph::Graph;
 use listing::Listing;
@@ -230,7 +232,7 @@ pub fn follow_and(
     }
     let graph = Graph::of(listing);
     let mut anchors = Anchors::of(listing, &graph, ways);
-    // Ways that differ in turns of loops alone are followed once.
+    // Ways that differ in turns of loops and in what takes them long alone are followed once.
     let mut runs: FxHashMap<&[ways::Run], usize> = FxHashMap::default();
     let mut traces: Vec<Vec<u32>> = Vec::new();
     let mut trace_of = Vec::with_capacity(ways.ways.len());
@@ -244,9 +246,11 @@ pub fn follow_and(
     }
     let (follower, found) = paths(&graph, listing, &mut anchors, &traces, limit);
     let loops = Loops::of(listing, &graph, &ways.positions);
+    let detours = Detours::of(listing, &graph, &ways.positions);
     let paths = trace_of.iter().enumerate().map(|(way, &trace)| {
         let turns = ways.turns.get(way).map_or(&[][..], |turns| turns);
-        found[trace].as_ref().map(|path| loops.with_turns(path, turns))
+        let long = ways.long.get(way).map_or(&[][..], |long| long);
+        found[trace].as_ref().map(|path| detours.with_detours(loops.with_turns(path, turns), long))
     });
     let paths: Vec<Option<Cow<'_, Path>>> = paths.collect();
     let replay = Replay::new(&graph, listing, &follower);

@@ -29,9 +29,23 @@ pub struct Turns {
     pub leaves: bool,
 }
 
-/// The way of a thread: what it executes, and its turns of such loops in their order; none at all where it is through all of
-/// them at once.
-type Way = (Vec<Run>, Vec<Turns>);
+/// A quotient, root or reciprocal for whose operands ptxas has no short way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Long {
+    /// The operation.
+    pub position: u32,
+    /// How often the thread had executed it before; [`Long::ALL`]: it is so each time.
+    pub number: u32,
+}
+
+impl Long {
+    /// See [`Long::number`].
+    pub const ALL: u32 = u32::MAX;
+}
+
+/// The way of a thread: what it executes, its turns of such loops in their order, none at all where it is through all of
+/// them at once, and what takes it long.
+type Way = (Vec<Run>, Vec<Turns>, Vec<Long>);
 
 /// What a position of a kernel is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +63,8 @@ pub struct Ways {
     pub ways: Vec<Vec<Run>>,
     /// By way: the turns of its loops around a compare-and-swap, if it is not through each of them at once.
     pub turns: Vec<Vec<Turns>>,
+    /// By way: its operations that take the long way, by position.
+    pub long: Vec<Vec<Long>>,
     /// Warps: the way of each lane, plus one, 0 where there is no thread; and how many warps have these.
     pub warps: Vec<([u32; 32], u64)>,
     /// Warps of which too much would have to be kept.
@@ -74,16 +90,18 @@ impl Ways {
         let mut numbers = vec![0];
         let mut turns = Vec::new();
         self.turns.resize(self.ways.len(), Vec::new());
-        for (way, own) in std::mem::take(&mut self.ways).into_iter().zip(std::mem::take(&mut self.turns)) {
+        self.long.resize(self.ways.len(), Vec::new());
+        let own = std::mem::take(&mut self.turns).into_iter().zip(std::mem::take(&mut self.long));
+        for (way, (own, long)) in std::mem::take(&mut self.ways).into_iter().zip(own) {
             let (way, left_out) = last_turns(&way, &spins);
             turns.push(left_out);
-            let way = (way, own);
+            let way = (way, own, long);
             numbers.push(*known.entry(way.clone()).or_insert_with(|| {
                 ways.push(way);
                 ways.len() as u32
             }));
         }
-        (self.ways, self.turns) = ways.into_iter().unzip();
+        self.take(ways);
         let mut all = 0;
         let mut kinds: HashMap<[u32; 32], u32> = HashMap::new();
         let mut warps: Vec<([u32; 32], u64)> = Vec::new();
@@ -102,6 +120,15 @@ impl Ways {
         self.warps = warps;
         self.each.iter_mut().for_each(|(_, _, kind)| *kind = places[*kind as usize]);
         all
+    }
+
+    /// These are its ways.
+    fn take(&mut self, ways: impl IntoIterator<Item = Way>) {
+        for (way, turns, long) in ways {
+            self.ways.push(way);
+            self.turns.push(turns);
+            self.long.push(long);
+        }
     }
 }
 
@@ -156,6 +183,8 @@ pub struct Told {
     warps: Vec<Vec<(u32, Run)>>,
     /// By warp: rounds of the loops that it goes round, and of which position they are.
     rounds: Vec<Vec<(u32, Vec<Round>)>>,
+    /// By warp: quotients and roots with who executes them, and for whom they take long.
+    quotients: Vec<Vec<(u32, [u32; 2])>>,
     count: usize,
 }
 
@@ -172,6 +201,33 @@ impl Told {
         });
         let turns: Vec<Turns> = turns.collect();
         if turns.iter().all(|of| of.swaps == 1 && !of.leaves) { Vec::new() } else { turns }
+    }
+}
+
+impl Told {
+    /// What takes a lane long.
+    fn long(&self, warp: usize, lane: usize) -> Vec<Long> {
+        let Some(quotients) = self.quotients.get(warp) else { return Vec::new() };
+        let has = |lanes: u32| lanes >> lane & 1 != 0;
+        // By position: how often it was executed.
+        let mut counts: HashMap<u32, u32> = HashMap::new();
+        let mut list = Vec::new();
+        for &(position, [_, long]) in quotients.iter().filter(|(_, [lanes, _])| has(*lanes)) {
+            let number = counts.entry(position).or_default();
+            list.extend(has(long).then_some(Long { position, number: *number }));
+            *number += 1;
+        }
+        list.sort_unstable();
+        let mut whole: Vec<Long> = Vec::with_capacity(list.len());
+        for of in list.chunk_by(|one, other| one.position == other.position) {
+            match counts.get(&of[0].position) {
+                Some(&count) if count as usize == of.len() => {
+                    whole.push(Long { number: Long::ALL, ..of[0] });
+                }
+                _ => whole.extend_from_slice(of),
+            }
+        }
+        whole
     }
 }
 
@@ -201,7 +257,7 @@ impl Watch {
         if let Some(known) = self.ways.get_index_of(way) {
             return known as u32 + 1;
         }
-        self.kept += way.0.len() + way.1.len();
+        self.kept += way.0.len() + way.1.len() + way.2.len();
         if self.kept > MOST_KEPT {
             return 0;
         }
@@ -237,13 +293,19 @@ impl Watch {
                 continue;
             }
             let turns: [Vec<Turns>; 32] = std::array::from_fn(|lane| block.turns(at, lane));
+            let takes_long =
+                block.quotients.get(at).is_some_and(|of| of.iter().any(|(_, [_, long])| *long != 0));
+            let long: [Vec<Long>; 32] = std::array::from_fn(|lane| match takes_long {
+                true => block.long(at, lane),
+                false => Vec::new(),
+            });
             let mut warp = [0; 32];
             let mut left = told.iter().fold(0, |all, (lanes, _)| all | lanes);
             // Lanes that are told of together have one way.
             while left != 0 {
                 let lane = left.trailing_zeros();
                 let mut alike = left;
-                let mut way: Way = (Vec::new(), Vec::new());
+                let mut way: Way = (Vec::new(), Vec::new(), Vec::new());
                 for &(lanes, (first, end)) in &told {
                     if lanes >> lane & 1 == 0 {
                         alike &= !lanes;
@@ -257,10 +319,12 @@ impl Watch {
                 }
                 left &= !alike;
                 while alike != 0 {
-                    let own = &turns[alike.trailing_zeros() as usize];
-                    way.1.clone_from(own);
+                    let first = alike.trailing_zeros() as usize;
+                    way.1.clone_from(&turns[first]);
+                    way.2.clone_from(&long[first]);
                     let way = self.way(&way);
-                    for lane in (0..32).filter(|&lane| turns[lane] == *own) {
+                    let same = |lane: &usize| turns[*lane] == turns[first] && long[*lane] == long[first];
+                    for lane in (0..32).filter(same) {
                         warp[lane] = if alike >> lane & 1 != 0 { way } else { warp[lane] };
                         alike &= !(1 << lane);
                     }
@@ -289,6 +353,7 @@ impl Tool for Watch {
             Event::BlockStarted { .. } => {
                 block.warps.iter_mut().for_each(Vec::clear);
                 block.rounds.clear();
+                block.quotients.iter_mut().for_each(Vec::clear);
                 block.count = 0;
             }
             Event::Went { warp, lanes, first, end } => {
@@ -305,6 +370,14 @@ impl Tool for Watch {
                         block.count += 1;
                     }
                 }
+            }
+            Event::Quotient { warp, position, lanes, long } if block.count <= MOST_RUNS => {
+                let at = warp.warp as usize;
+                if block.quotients.len() <= at {
+                    block.quotients.resize_with(at + 1, Vec::new);
+                }
+                block.quotients[at].push((position, [lanes, long]));
+                block.count += 1;
             }
             Event::Access(of)
                 if of.memory == Memory::Shared
@@ -357,8 +430,7 @@ impl Tool for Watch {
         let positions: Vec<Position> = (0..self.instructions).map(position).collect();
         // What waits for other lanes is tried again.
         let tried = |at: u32| launch.operation(at).is_some_and(|op| op.effects.synchronizes());
-        let (ways, turns): (Vec<Vec<Run>>, Vec<Vec<Turns>>) = ways.into_iter().map(|(way, _)| way).unzip();
-        let ways = ways.into_iter().map(|way| {
+        let ways = ways.into_iter().map(|((way, turns, long), _)| {
             let mut whole: Vec<Run> = Vec::with_capacity(way.len());
             for (first, end) in way {
                 match whole.last_mut() {
@@ -366,11 +438,12 @@ impl Tool for Watch {
                     _ => whole.push((first, end)),
                 }
             }
-            whole
+            (whole, turns, long)
         });
-        let ways = Ways { ways: ways.collect(), turns, warps, lost: self.lost, positions, each };
+        let mut all = Ways { warps, lost: self.lost, positions, each, ..Ways::default() };
+        all.take(ways);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.push((launch.kernel(), ways));
+        found.push((launch.kernel(), all));
         Summary::default()
     }
 }

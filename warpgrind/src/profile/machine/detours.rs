@@ -1,0 +1,205 @@
+//! The long way of quotients, roots and reciprocals: ptxas brings a function along for operands that are no usual numbers, and a
+//! branch calls it. A way through machine code that does what the PTX does leaves it out; who takes it is known from the operands.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use super::follow::{Path, Step};
+use super::graph::{Graph, Leave};
+use super::listing::Listing;
+use super::ways::{Long, Position};
+
+/// Blocks without a choice before the call, and behind it.
+const STRAIGHT: usize = 4;
+
+/// The calls of a kernel.
+pub struct Detours {
+    /// By the block that ends with the branch.
+    of_block: HashMap<u32, Detour>,
+    /// By position of the PTX: its line.
+    lines: Vec<u32>,
+}
+
+struct Detour {
+    /// The PTX line of the operation.
+    line: u32,
+    /// What is executed between the block and the next one of those who pass it.
+    blocks: Vec<u32>,
+    next: u32,
+}
+
+impl Detours {
+    /// Of machine code, with what the positions of the PTX are.
+    pub fn of(listing: &Listing, graph: &Graph, positions: &[Position]) -> Self {
+        let search = Search { listing, graph, through: HashMap::new() };
+        let of_block = search.all();
+        Detours { of_block, lines: positions.iter().map(|position| position.line).collect() }
+    }
+
+    /// A way with what takes it long.
+    pub fn with_detours<'a>(&self, path: Cow<'a, Path>, long: &[Long]) -> Cow<'a, Path> {
+        if long.is_empty() || self.of_block.is_empty() {
+            return path;
+        }
+        let line = |of: &Long| self.lines.get(of.position as usize).copied().unwrap_or(0);
+        let long: HashSet<(u32, u32)> = long.iter().map(|of| (line(of), of.number)).collect();
+        let mut counts: HashMap<u32, u32> = HashMap::new();
+        let mut steps = Vec::with_capacity(path.steps.len());
+        for (at, step) in path.steps.iter().enumerate() {
+            steps.push(*step);
+            let Some(detour) = self.of_block.get(&step.block) else { continue };
+            let count = counts.entry(detour.line).or_default();
+            let number = std::mem::replace(count, *count + 1);
+            let is_long = [Long::ALL, number].iter().any(|number| long.contains(&(detour.line, *number)));
+            let passes = path.steps.get(at + 1).is_some_and(|next| next.block == detour.next);
+            if is_long && passes {
+                steps.extend(detour.blocks.iter().map(|&block| Step { block, done: 0, perhaps: 0 }));
+            }
+        }
+        Cow::Owned(Path { steps, guesses: path.guesses })
+    }
+}
+
+struct Search<'a> {
+    listing: &'a Listing,
+    graph: &'a Graph,
+    /// The way through each function, if there is one.
+    through: HashMap<u32, Option<Vec<u32>>>,
+}
+
+impl Search<'_> {
+    fn all(mut self) -> HashMap<u32, Detour> {
+        let mut found = HashMap::new();
+        for (number, block) in (0..).zip(&self.graph.blocks) {
+            let detour = match &block.leave {
+                Leave::To(to) if to.len() == 2 => {
+                    self.between(to[0], to[1]).or_else(|| self.between(to[1], to[0]))
+                }
+                &Leave::Call { function, back, conditional: true } => self.through(function).map(|blocks| {
+                    let line = self.listing.instructions[block.end as usize - 1].line;
+                    Detour { line, blocks, next: back }
+                }),
+                _ => None,
+            };
+            found.extend(detour.map(|detour| (number, detour)));
+        }
+        found
+    }
+
+    /// From a block straight to a call of a function that ptxas brought along, and on to another block.
+    fn between(&mut self, first: u32, next: u32) -> Option<Detour> {
+        let mut blocks = Vec::new();
+        let mut at = first;
+        let (line, back) = loop {
+            let block = self.graph.blocks.get(at as usize)?;
+            blocks.push(at);
+            match &block.leave {
+                &Leave::Call { function, back, conditional: false } => {
+                    blocks.extend(self.through(function)?);
+                    break (self.listing.instructions[block.end as usize - 1].line, back);
+                }
+                Leave::To(to) if to.len() == 1 && blocks.len() < STRAIGHT => at = to[0],
+                _ => return None,
+            }
+        };
+        let mut at = back;
+        for _ in 0..STRAIGHT {
+            if at == next {
+                return Some(Detour { line, blocks, next });
+            }
+            blocks.push(at);
+            match &self.graph.blocks.get(at as usize)?.leave {
+                Leave::To(to) if to.len() == 1 => at = to[0],
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The shortest way through a function that ptxas brought along.
+    fn through(&mut self, function: u32) -> Option<Vec<u32>> {
+        if !self.through.contains_key(&function) {
+            let way = self.shortest(function);
+            self.through.insert(function, way);
+        }
+        self.through[&function].clone()
+    }
+
+    fn shortest(&self, function: u32) -> Option<Vec<u32>> {
+        let graph = self.graph;
+        let first = graph.blocks.get(function as usize)?;
+        // It is of no line of the PTX.
+        if self.listing.instructions[first.end as usize - 1].line != 0 {
+            return None;
+        }
+        let length =
+            |block: u32| u64::from(graph.blocks[block as usize].end - graph.blocks[block as usize].first);
+        let mut from: HashMap<u32, u32> = HashMap::new();
+        let mut heap = BinaryHeap::from([Reverse((length(function), function, function))]);
+        while let Some(Reverse((cost, at, before))) = heap.pop() {
+            if from.contains_key(&at) {
+                continue;
+            }
+            from.insert(at, before);
+            let to: Vec<u32> = match &graph.blocks[at as usize].leave {
+                Leave::Return(_) => {
+                    let mut way = vec![at];
+                    while let Some(&before) = way.last().and_then(|last| from.get(last))
+                        && way.last() != Some(&function)
+                    {
+                        way.push(before);
+                    }
+                    way.reverse();
+                    return Some(way);
+                }
+                Leave::To(to) => to.clone(),
+                Leave::Exit(through) => through.iter().copied().collect(),
+                Leave::Call { .. } => Vec::new(),
+            };
+            heap.extend(to.into_iter().map(|to| Reverse((cost + length(to), to, at))));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::machine::listing;
+
+    #[test]
+    fn a_call_is_spliced_in_where_operands_want_it() {
+        // A quotient at line 2 with a call behind a branch, twice; the function has a short way and a long one.
+        let code = "\
+kernel k
+1 S2R SR_TID.X
+1 FCHK
+0 @0 BRA +4
+0 MOV
+0 CALL.REL.NOINC +4
+0 MOV
+1 STG.E
+1 EXIT
+-4 NOP
+0 @0 BRA +2
+0 FFMA
+0 RET.REL.NODEC
+";
+        let listing = listing::read(code).unwrap().remove("k").unwrap();
+        let graph = Graph::of(&listing);
+        let position = |line| Position { line, op: "div.rn.f32".into() };
+        let detours = Detours::of(&listing, &graph, &[position(1), position(2)]);
+        let plain = |block| Step { block, done: 0, perhaps: 0 };
+        let path = Path { steps: [0, 3, 0, 3].map(plain).into(), guesses: 0 };
+        let blocks = |long: &[Long]| -> Vec<u32> {
+            detours.with_detours(Cow::Borrowed(&path), long).steps.iter().map(|step| step.block).collect()
+        };
+        let all: Vec<u32> = (0..graph.blocks.len() as u32).collect();
+        assert_eq!(all.len(), 7, "{graph:?}");
+        assert_eq!(blocks(&[]), [0, 3, 0, 3]);
+        assert_eq!(blocks(&[Long { position: 1, number: 1 }]), [0, 3, 0, 1, 4, 6, 2, 3]);
+        assert_eq!(blocks(&[Long { position: 1, number: Long::ALL }]), [0, 1, 4, 6, 2, 3, 0, 1, 4, 6, 2, 3]);
+        assert_eq!(blocks(&[Long { position: 0, number: Long::ALL }]), [0, 3, 0, 3]);
+    }
+}
