@@ -45,6 +45,16 @@ fn is_long(formula: Formula, a: u64, b: u64) -> bool {
     !short
 }
 
+/// Whether zero is divided by a number other than zero.
+fn is_zero(formula: Formula, a: u64, b: u64) -> bool {
+    let Formula::Float(_, format, _) = formula else { return false };
+    let value = |bits: u64| match format {
+        Format::Double => f64::from_bits(bits),
+        _ => f32::from_bits(bits as u32).into(),
+    };
+    value(a) == 0.0 && value(b).is_finite() && value(b) != 0.0
+}
+
 impl<O: Observer> Machine<'_, '_, O> {
     /// Tells tools that want to hear of ways of a quotient that lanes are about to execute.
     #[inline(always)]
@@ -76,10 +86,13 @@ impl<O: Observer> Machine<'_, '_, O> {
             Format::Double => registers.read::<u64>(operands.src[at]),
             _ => registers.read::<u32>(operands.src[at]).map(u64::from),
         });
-        let long =
-            (0..WARP_SIZE).fold(0, |mask, lane| mask | u32::from(is_long(formula, a[lane], b[lane])) << lane);
+        let which = |of: fn(Formula, u64, u64) -> bool| {
+            (0..WARP_SIZE).fold(0, |mask, lane| mask | u32::from(of(formula, a[lane], b[lane])) << lane)
+        };
+        let long = lanes & which(is_long);
+        let zeros = if long == 0 { 0 } else { long & which(is_zero) };
         let warp = WarpId { block: self.cta.index, warp: warp as u32 };
-        let event = Event::Quotient { warp, position, lanes, long: long & lanes };
+        let event = Event::Quotient { warp, position, lanes, long, zeros };
         self.tell(Wants::WAYS, ROOT, &event);
     }
 }
@@ -97,6 +110,8 @@ mod tests {
         assert_eq!([single(1.0, 3.0), single(-1e20, 1e-10), double(1.0, 3.0)], [false; 3]);
         assert_eq!([single(0.0, 3.0), single(1e-38, 2.0), single(1.0, f32::MAX)], [true; 3]);
         assert_eq!([double(0.0, 3.0), double(1e-300, 1e10), double(1.0, 0.0)], [true; 3]);
+        let zero = |a: f32, b: f32| is_zero(divide(Format::Single), a.to_bits().into(), b.to_bits().into());
+        assert_eq!([zero(-0.0, 3.0), zero(0.0, 0.0), zero(1e-40, 1.0)], [true, false, false]);
         let unary = |unary, a: f32| is_long(Formula::Unary(unary, Format::Single), a.to_bits().into(), 0);
         assert_eq!([unary(Unary::SquareRoot, 2.0), unary(Unary::Reciprocal, -2.0)], [false; 2]);
         assert_eq!([unary(Unary::SquareRoot, 0.0), unary(Unary::SquareRoot, -2.0)], [true; 2]);

@@ -101,6 +101,8 @@ pub enum Event<'a> {
         lanes: LaneMask,
         /// Those of them whose operands NVIDIA's compiler has no short way for.
         long: LaneMask,
+        /// Those of these that divide zero by a number.
+        zeros: LaneMask,
     },
     /// The guard of an instruction left out lanes of a warp that executes it.
     GuardedOff {

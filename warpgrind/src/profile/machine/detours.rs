@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use super::follow::{Path, Step};
 use super::graph::{Graph, Leave};
@@ -12,6 +12,10 @@ use super::ways::{Long, Position};
 
 /// Blocks without a choice before the call, and behind it.
 const STRAIGHT: usize = 4;
+
+/// Blocks of a way through a function, at most, and blocks that are looked at for all of them.
+const LONGEST: usize = 64;
+const MOST_LOOKED: u32 = 1 << 14;
 
 /// The calls of a kernel.
 pub struct Detours {
@@ -24,10 +28,15 @@ pub struct Detours {
 struct Detour {
     /// The PTX line of the operation.
     line: u32,
-    /// What is executed between the block and the next one of those who pass it.
-    blocks: Vec<u32>,
+    /// What is executed between the block and the next one of those who pass it: in general, and if zero is divided.
+    blocks: Through,
     next: u32,
 }
+
+/// The ways through a function: the shortest one, and that of zero divided by a number. Operands whose result is known at once leave one
+/// after the other: what is no number, then zeros, then infinities; so of the ways that compute no reciprocal it is the one with the
+/// most blocks but one.
+type Through = [Vec<u32>; 2];
 
 impl Detours {
     /// Of machine code, with what the positions of the PTX are.
@@ -43,7 +52,8 @@ impl Detours {
             return path;
         }
         let line = |of: &Long| self.lines.get(of.position as usize).copied().unwrap_or(0);
-        let long: HashSet<(u32, u32)> = long.iter().map(|of| (line(of), of.number)).collect();
+        let long: HashMap<(u32, u32), bool> =
+            long.iter().map(|of| ((line(of), of.number), of.zero)).collect();
         let mut counts: HashMap<u32, u32> = HashMap::new();
         let mut steps = Vec::with_capacity(path.steps.len());
         for (at, step) in path.steps.iter().enumerate() {
@@ -51,10 +61,11 @@ impl Detours {
             let Some(detour) = self.of_block.get(&step.block) else { continue };
             let count = counts.entry(detour.line).or_default();
             let number = std::mem::replace(count, *count + 1);
-            let is_long = [Long::ALL, number].iter().any(|number| long.contains(&(detour.line, *number)));
+            let zero = [Long::ALL, number].iter().find_map(|number| long.get(&(detour.line, *number)));
             let passes = path.steps.get(at + 1).is_some_and(|next| next.block == detour.next);
-            if is_long && passes {
-                steps.extend(detour.blocks.iter().map(|&block| Step { block, done: 0, perhaps: 0 }));
+            if let Some(&zero) = zero.filter(|_| passes) {
+                let blocks = detour.blocks[usize::from(zero)].iter();
+                steps.extend(blocks.map(|&block| Step { block, done: 0, perhaps: 0 }));
             }
         }
         Cow::Owned(Path { steps, guesses: path.guesses })
@@ -64,8 +75,8 @@ impl Detours {
 struct Search<'a> {
     listing: &'a Listing,
     graph: &'a Graph,
-    /// The way through each function, if there is one.
-    through: HashMap<u32, Option<Vec<u32>>>,
+    /// The ways through each function, if there are any.
+    through: HashMap<u32, Option<Through>>,
 }
 
 impl Search<'_> {
@@ -91,24 +102,25 @@ impl Search<'_> {
     fn between(&mut self, first: u32, next: u32) -> Option<Detour> {
         let mut blocks = Vec::new();
         let mut at = first;
-        let (line, back) = loop {
+        let (line, back, through) = loop {
             let block = self.graph.blocks.get(at as usize)?;
             blocks.push(at);
             match &block.leave {
                 &Leave::Call { function, back, conditional: false } => {
-                    blocks.extend(self.through(function)?);
-                    break (self.listing.instructions[block.end as usize - 1].line, back);
+                    let line = self.listing.instructions[block.end as usize - 1].line;
+                    break (line, back, self.through(function)?);
                 }
                 Leave::To(to) if to.len() == 1 && blocks.len() < STRAIGHT => at = to[0],
                 _ => return None,
             }
         };
-        let mut at = back;
+        let (mut at, mut behind) = (back, Vec::new());
         for _ in 0..STRAIGHT {
             if at == next {
+                let blocks = through.map(|inside| [&blocks[..], &inside[..], &behind[..]].concat());
                 return Some(Detour { line, blocks, next });
             }
-            blocks.push(at);
+            behind.push(at);
             match &self.graph.blocks.get(at as usize)?.leave {
                 Leave::To(to) if to.len() == 1 => at = to[0],
                 _ => return None,
@@ -117,13 +129,43 @@ impl Search<'_> {
         None
     }
 
-    /// The shortest way through a function that ptxas brought along.
-    fn through(&mut self, function: u32) -> Option<Vec<u32>> {
+    /// The ways through a function that ptxas brought along.
+    fn through(&mut self, function: u32) -> Option<Through> {
         if !self.through.contains_key(&function) {
-            let way = self.shortest(function);
-            self.through.insert(function, way);
+            let ways = self.shortest(function).map(|shortest| {
+                let mut exits = BTreeMap::new();
+                self.exits(&mut vec![function], &mut exits, &mut 0);
+                let zero = exits.into_values().rev().nth(1).unwrap_or_else(|| shortest.clone());
+                [shortest, zero]
+            });
+            self.through.insert(function, ways);
         }
         self.through[&function].clone()
+    }
+
+    /// The ways that go on from another one to the end of its function and compute no reciprocal, by how many blocks they have.
+    fn exits(&self, way: &mut Vec<u32>, found: &mut BTreeMap<usize, Vec<u32>>, looked: &mut u32) {
+        let Some(block) = way.last().and_then(|&last| self.graph.blocks.get(last as usize)) else { return };
+        let list = &self.listing.instructions[block.first as usize..block.end as usize];
+        *looked += 1;
+        if *looked > MOST_LOOKED || way.len() > LONGEST || list.iter().any(|of| of.base() == "MUFU") {
+            return;
+        }
+        match &block.leave {
+            Leave::Return(_) => {
+                found.entry(way.len()).or_insert_with(|| way.clone());
+            }
+            Leave::To(to) => {
+                for &next in to {
+                    if !way.contains(&next) {
+                        way.push(next);
+                        self.exits(way, found, looked);
+                        way.pop();
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 
     fn shortest(&self, function: u32) -> Option<Vec<u32>> {
@@ -182,8 +224,10 @@ kernel k
 1 STG.E
 1 EXIT
 -4 NOP
-0 @0 BRA +2
+0 @0 BRA +4
+0 @1 BRA +2
 0 FFMA
+0 FADD
 0 RET.REL.NODEC
 ";
         let listing = listing::read(code).unwrap().remove("k").unwrap();
@@ -196,10 +240,12 @@ kernel k
             detours.with_detours(Cow::Borrowed(&path), long).steps.iter().map(|step| step.block).collect()
         };
         let all: Vec<u32> = (0..graph.blocks.len() as u32).collect();
-        assert_eq!(all.len(), 7, "{graph:?}");
+        assert_eq!(all.len(), 9, "{graph:?}");
         assert_eq!(blocks(&[]), [0, 3, 0, 3]);
-        assert_eq!(blocks(&[Long { position: 1, number: 1 }]), [0, 3, 0, 1, 4, 6, 2, 3]);
-        assert_eq!(blocks(&[Long { position: 1, number: Long::ALL }]), [0, 1, 4, 6, 2, 3, 0, 1, 4, 6, 2, 3]);
-        assert_eq!(blocks(&[Long { position: 0, number: Long::ALL }]), [0, 3, 0, 3]);
+        let long = |position, number, zero| [Long { position, number, zero }];
+        assert_eq!(blocks(&long(1, 1, false)), [0, 3, 0, 1, 4, 8, 2, 3]);
+        assert_eq!(blocks(&long(1, Long::ALL, false)), [0, 1, 4, 8, 2, 3, 0, 1, 4, 8, 2, 3]);
+        assert_eq!(blocks(&long(1, 1, true)), [0, 3, 0, 1, 4, 5, 7, 8, 2, 3]);
+        assert_eq!(blocks(&long(0, Long::ALL, false)), [0, 3, 0, 3]);
     }
 }

@@ -36,6 +36,8 @@ pub struct Long {
     pub position: u32,
     /// How often the thread had executed it before; [`Long::ALL`]: it is so each time.
     pub number: u32,
+    /// It is zero that is divided.
+    pub zero: bool,
 }
 
 impl Long {
@@ -183,8 +185,8 @@ pub struct Told {
     warps: Vec<Vec<(u32, Run)>>,
     /// By warp: rounds of the loops that it goes round, and of which position they are.
     rounds: Vec<Vec<(u32, Vec<Round>)>>,
-    /// By warp: quotients and roots with who executes them, and for whom they take long.
-    quotients: Vec<Vec<(u32, [u32; 2])>>,
+    /// By warp: quotients and roots with who executes them, for whom they take long, and who of these divides zero.
+    quotients: Vec<Vec<(u32, [u32; 3])>>,
     count: usize,
 }
 
@@ -212,16 +214,17 @@ impl Told {
         // By position: how often it was executed.
         let mut counts: HashMap<u32, u32> = HashMap::new();
         let mut list = Vec::new();
-        for &(position, [_, long]) in quotients.iter().filter(|(_, [lanes, _])| has(*lanes)) {
+        for &(position, [_, long, zeros]) in quotients.iter().filter(|(_, [lanes, ..])| has(*lanes)) {
             let number = counts.entry(position).or_default();
-            list.extend(has(long).then_some(Long { position, number: *number }));
+            list.extend(has(long).then_some(Long { position, number: *number, zero: has(zeros) }));
             *number += 1;
         }
         list.sort_unstable();
         let mut whole: Vec<Long> = Vec::with_capacity(list.len());
         for of in list.chunk_by(|one, other| one.position == other.position) {
+            let alike = of.iter().all(|long| long.zero == of[0].zero);
             match counts.get(&of[0].position) {
-                Some(&count) if count as usize == of.len() => {
+                Some(&count) if alike && count as usize == of.len() => {
                     whole.push(Long { number: Long::ALL, ..of[0] });
                 }
                 _ => whole.extend_from_slice(of),
@@ -294,7 +297,7 @@ impl Watch {
             }
             let turns: [Vec<Turns>; 32] = std::array::from_fn(|lane| block.turns(at, lane));
             let takes_long =
-                block.quotients.get(at).is_some_and(|of| of.iter().any(|(_, [_, long])| *long != 0));
+                block.quotients.get(at).is_some_and(|of| of.iter().any(|(_, [_, long, _])| *long != 0));
             let long: [Vec<Long>; 32] = std::array::from_fn(|lane| match takes_long {
                 true => block.long(at, lane),
                 false => Vec::new(),
@@ -371,12 +374,12 @@ impl Tool for Watch {
                     }
                 }
             }
-            Event::Quotient { warp, position, lanes, long } if block.count <= MOST_RUNS => {
+            Event::Quotient { warp, position, lanes, long, zeros } if block.count <= MOST_RUNS => {
                 let at = warp.warp as usize;
                 if block.quotients.len() <= at {
                     block.quotients.resize_with(at + 1, Vec::new);
                 }
-                block.quotients[at].push((position, [lanes, long]));
+                block.quotients[at].push((position, [lanes, long, zeros]));
                 block.count += 1;
             }
             Event::Access(of)
