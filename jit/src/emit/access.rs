@@ -11,6 +11,15 @@ pub(super) struct Places {
     pub spare: [usize; 2],
 }
 
+/// What is moved: by which access, where in memory, in which registers, and where what cannot be done goes.
+#[derive(Clone, Copy)]
+pub(super) struct Moving<'a> {
+    pub access: &'a Access,
+    pub place: Place,
+    pub places: &'a Places,
+    pub host: CodeLabel,
+}
+
 /// What a target does of an access. Whatever it cannot do goes to the host.
 pub(super) trait Target {
     /// Puts into registers what all ways need.
@@ -30,59 +39,22 @@ pub(super) trait Target {
     ) -> Done;
 
     /// Moves two halves of elements that follow each other, at addresses in `rax` and `rcx`.
-    fn consecutive(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done;
+    fn consecutive(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done;
 
     /// Loads the elements of one lane for each half.
-    fn equal(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done;
+    fn equal(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done;
 
     /// Loads the elements at one address for all lanes, or stores the last lane's there; the address is in `rax`.
-    fn one(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done;
+    fn one(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done;
 
     /// Moves two halves of elements with a step between them that [`strides`] knows, at addresses in `rax` and `rcx`.
-    fn strided(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        step: u32,
-        outside: CodeLabel,
-    ) -> Done;
+    fn strided(emitter: &mut Emitter<'_>, of: Moving<'_>, step: u32) -> Done;
 
     /// Moves elements at any addresses.
-    fn scattered(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done;
+    fn scattered(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done;
 
     /// Moves elements of lanes' own memory that lie in rows of their own.
-    fn columns(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done;
+    fn columns(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done;
 
     /// The places of lanes to the context, behind `rdi`; to the host if one of these lanes, or of all that run, is not inside,
     /// or not a multiple of the size.
@@ -151,7 +123,7 @@ impl Emitter<'_> {
         let place = self.window(access, host)?;
         if sought == Sought::One {
             self.first_address(access)?;
-            T::one(self, access, place, &places, host)?;
+            T::one(self, Moving { access, place, places: &places, host })?;
         } else {
             self.looked_for::<T>(access, place, &places, sought, look, [moved, host])?;
         }
@@ -179,7 +151,7 @@ impl Emitter<'_> {
         let outside = if self.masked() { scattered } else { host };
         if let Sought::Apart(step) = sought {
             self.alike::<T>(access, places, look, step, scattered)?;
-            T::strided(self, access, place, places, step, scattered)?;
+            T::strided(self, Moving { access, place, places, host: scattered }, step)?;
             self.prefetch(access, step, look)?;
             self.a.jmp(moved)?;
         }
@@ -192,11 +164,11 @@ impl Emitter<'_> {
             let mut other = if at == 0 { self.a.create_label() } else { scattered };
             if follow {
                 self.alike::<T>(access, places, look, access.stride(), other)?;
-                T::consecutive(self, access, place, places, outside)?;
+                T::consecutive(self, Moving { access, place, places, host: outside })?;
                 self.prefetch(access, access.stride(), look)?;
             } else if !access.store {
                 self.alike::<T>(access, places, look, 0, other)?;
-                T::equal(self, access, place, places, outside)?;
+                T::equal(self, Moving { access, place, places, host: outside })?;
             } else if self.avx512 && !self.masked() && access.is_scalar() {
                 self.alike::<T>(access, places, look, 0, other)?;
                 self.store_last(access, place, places.element[0], outside)?;
@@ -211,7 +183,7 @@ impl Emitter<'_> {
         }
         self.a.set_label(&mut scattered)?;
         self.a.nop()?;
-        T::scattered(self, access, place, places, host)
+        T::scattered(self, Moving { access, place, places, host })
     }
 
     /// Puts into registers what all ways have in common, before they part; `access` is what is moved for the written one.

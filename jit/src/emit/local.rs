@@ -1,6 +1,6 @@
 //! Loads and stores of lanes' own memory: each row of it is one word of all lanes.
 
-use super::access::{Places, Target};
+use super::access::{Moving, Places, Target};
 use super::avx512::HALVES;
 use super::*;
 use crate::emit::window::Look;
@@ -58,7 +58,7 @@ impl Emitter<'_> {
             self.a.jmp(moved)?;
             self.a.set_label(&mut scattered)?;
             self.a.nop()?;
-            T::columns(self, access, place, &places, host)?;
+            T::columns(self, Moving { access, place, places: &places, host })?;
         }
         self.a.set_label(&mut moved)?;
         self.a.nop()?;

@@ -1,7 +1,7 @@
 //! Loads and stores: moves of consecutive and equal addresses, loads from any; stores to others are the host's.
 
 use super::*;
-use crate::emit::access::{Places, Target};
+use crate::emit::access::{Moving, Places, Target};
 use crate::emit::atomic::PLACES;
 use crate::emit::window::Place;
 use crate::program::Access;
@@ -25,7 +25,8 @@ impl Target for Moves {
         Ok(places)
     }
 
-    fn columns(emitter: &mut Emitter<'_>, _: &Access, _: Place, _: &Places, host: CodeLabel) -> Done {
+    fn columns(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { host, .. } = of;
         emitter.a.jmp(host)
     }
 
@@ -37,33 +38,18 @@ impl Target for Moves {
         emitter.halves_alike_avx2(access, step, other)
     }
 
-    fn consecutive(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn consecutive(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         emitter.consecutive_avx2(access, place, places.element[0], host)
     }
 
-    fn equal(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn equal(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         emitter.equal_avx2(access, place, places.element[0], host)
     }
 
-    fn one(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn one(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         emitter.judge_one(access, place, host)?;
         if access.store {
             return emitter.store_last_avx2(access);
@@ -71,24 +57,13 @@ impl Target for Moves {
         emitter.load_for_all_avx2(access, places.element[0], [rax; 2])
     }
 
-    fn strided(
-        emitter: &mut Emitter<'_>,
-        _: &Access,
-        _: Place,
-        _: &Places,
-        _: u32,
-        outside: CodeLabel,
-    ) -> Done {
+    fn strided(emitter: &mut Emitter<'_>, of: Moving<'_>, _: u32) -> Done {
+        let Moving { host: outside, .. } = of;
         emitter.a.jmp(outside)
     }
 
-    fn scattered(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn scattered(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         emitter.scattered_avx2(access, place, places.element[0], host)
     }
 

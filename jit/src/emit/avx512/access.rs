@@ -1,7 +1,7 @@
 //! Loads and stores: moves of consecutive, equal and other addresses.
 
 use super::*;
-use crate::emit::access::{Places, Target};
+use crate::emit::access::{Moving, Places, Target};
 use crate::emit::atomic::{OPERANDS, PLACES, TURN};
 use crate::emit::window::Place;
 use crate::emit::{double, word};
@@ -48,13 +48,8 @@ impl Target for Moves {
         emitter.halves_alike(access, places.address, step, other)
     }
 
-    fn consecutive(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn consecutive(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         match (access.count, access.bytes) {
             (1, 4 | 8) => emitter.consecutive(access, place, places.element[0], host),
             (1, _) => emitter.consecutive_narrow(access, place, places.element[0], host),
@@ -64,23 +59,13 @@ impl Target for Moves {
         }
     }
 
-    fn equal(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn equal(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         emitter.equal(access, place, &places.element, host)
     }
 
-    fn one(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn one(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         emitter.judge_one(access, place, host)?;
         if access.store {
             let last = emitter.lines(access.width()) as usize - 1;
@@ -89,14 +74,8 @@ impl Target for Moves {
         emitter.load_for_all(access, &places.element, [rax; 2])
     }
 
-    fn strided(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        step: u32,
-        outside: CodeLabel,
-    ) -> Done {
+    fn strided(emitter: &mut Emitter<'_>, of: Moving<'_>, step: u32) -> Done {
+        let Moving { access, place, places, host: outside } = of;
         emitter.judge(access, place, 16 * step, outside)?;
         for (half, from) in [rdi + rax, rdi + rcx].into_iter().enumerate() {
             let each = access.width().rows() as usize;
@@ -109,26 +88,16 @@ impl Target for Moves {
         Ok(())
     }
 
-    fn scattered(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn scattered(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         if access.count > 1 || access.bytes < 4 && access.store {
             return emitter.lane_after_lane(access, place, places, host);
         }
         emitter.scattered(access, place, places.address, places.element[0], host)
     }
 
-    fn columns(
-        emitter: &mut Emitter<'_>,
-        access: &Access,
-        place: Place,
-        places: &Places,
-        host: CodeLabel,
-    ) -> Done {
+    fn columns(emitter: &mut Emitter<'_>, of: Moving<'_>) -> Done {
+        let Moving { access, place, places, host } = of;
         emitter.columns(access, place, places, host)
     }
 
