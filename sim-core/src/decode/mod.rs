@@ -51,7 +51,7 @@ pub use rewrite::Rewrite;
 use spinning::spinning;
 use strides::Strides;
 use under_copies::stores_under_copies;
-use uniform::{Among, Uniform};
+use uniform::{Among, Divergence};
 
 /// Why an instruction cannot be decoded; the text names what is not supported.
 pub(crate) type Refusal = String;
@@ -452,15 +452,16 @@ impl<'a> Decoder<'a> {
         self.code.copies_again |= self.stores_under_copies;
         self.allocation = Allocation::new(self.function, live, &self.fixed.places, self.inspectable);
         // Only a kernel's own instructions are compiled.
-        let uniform = |among| Uniform::new(self.module, self.function, self.body, &flow, among, patience);
-        let parts = match self.code.functions.len() {
-            1 => uniform(Among::Block)?.parts,
-            _ => Vec::new(),
-        };
-        // Who debugs may give one lane another value.
-        if self.code.functions.len() == 1 && !self.inspectable {
-            let registers = self.function.registers.len();
-            self.strides = Some(Strides::new(self.module, self.body, registers, uniform(Among::Warp)?));
+        let mut parts = Vec::new();
+        if self.code.functions.len() == 1 {
+            let divergence = Divergence::new(self.module, self.function, self.body, &flow, patience)?;
+            parts = divergence.among(Among::Block, patience)?.parts;
+            // Who debugs may give one lane another value.
+            if !self.inspectable {
+                let registers = self.function.registers.len();
+                let uniform = divergence.among(Among::Warp, patience)?;
+                self.strides = Some(Strides::new(self.module, self.body, registers, uniform));
+            }
         }
         self.spinning = spinning(self.module, self.body);
         let start = self.code.insts.len() as u32;

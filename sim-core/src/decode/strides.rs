@@ -168,7 +168,7 @@ mod tests {
 
     use super::super::flow::Flow;
     use super::super::patience::Endless;
-    use super::super::uniform::Among;
+    use super::super::uniform::{Among, Divergence};
     use super::*;
 
     /// How the addresses of a kernel's accesses lie.
@@ -183,7 +183,8 @@ mod tests {
         let function = &module.functions[0];
         let body = function.body.as_ref().unwrap();
         let Ok(flow) = Flow::new(&module, body, &Endless);
-        let Ok(uniform) = Uniform::new(&module, function, body, &flow, Among::Warp, &Endless);
+        let Ok(divergence) = Divergence::new(&module, function, body, &flow, &Endless);
+        let Ok(uniform) = divergence.among(Among::Warp, &Endless);
         let strides = Strides::new(&module, body, function.registers.len(), uniform);
         let base = |inst: &Instruction| match body.operands(inst) {
             [_, Operand::Address(Address { base, .. })] | [Operand::Address(Address { base, .. }), _] => {

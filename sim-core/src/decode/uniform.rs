@@ -39,32 +39,30 @@ pub(super) struct Uniform {
     pub computes: Vec<bool>,
 }
 
-impl Uniform {
+/// What is looked at for each of whom something is uniform among.
+pub(super) struct Divergence<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    body: &'a Body,
+    flow: &'a Flow,
+    words: usize,
+    /// Nothing where all may vary.
+    meeting: Option<Meeting<'a>>,
+}
+
+impl<'a> Divergence<'a> {
     pub(super) fn new<P: Patience>(
-        module: &Module,
-        function: &Function,
-        body: &Body,
-        flow: &Flow,
-        among: Among,
+        module: &'a Module,
+        function: &'a Function,
+        body: &'a Body,
+        flow: &'a Flow,
         patience: &P,
-    ) -> Result<Uniform, P::Ended> {
-        let registers = function.registers.len();
-        let count = body.instructions.len();
-        let words = registers.div_ceil(64);
-        let nothing = || Uniform {
-            varies: vec![u64::MAX; words],
-            parts: vec![true; count],
-            computes: vec![false; count],
-        };
+    ) -> Result<Self, P::Ended> {
+        let words = function.registers.len().div_ceil(64);
         // Whoever calls a function may give each lane other arguments.
-        let warp = among == Among::Warp;
-        if function.kind != FunctionKind::Entry
-            || warp && parts_elsewhere(module, body)
-            || words.saturating_mul(flow.blocks.len()) > MOST
-        {
-            return Ok(nothing());
+        if function.kind != FunctionKind::Entry || words.saturating_mul(flow.blocks.len()) > MOST {
+            return Ok(Divergence { module, function, body, flow, words, meeting: None });
         }
-        let rules = Rules { function, body };
         let live = Sets::new(module, body, flow, words, &[], patience)?.live_in;
         let mut written = vec![0u64; words * flow.blocks.len()];
         let mut uses = Uses::default();
@@ -75,11 +73,29 @@ impl Uniform {
                 uses.writes.iter().for_each(|register| _ = add(written, register.index()));
             }
         }
-        let meeting = Meeting { flow, live: &live, written: &written, words };
+        let meeting = Some(Meeting { flow, live, written, words });
+        Ok(Divergence { module, function, body, flow, words, meeting })
+    }
+
+    /// What is uniform among these.
+    pub(super) fn among<P: Patience>(&self, among: Among, patience: &P) -> Result<Uniform, P::Ended> {
+        let Divergence { module, function, body, flow, words, ref meeting } = *self;
+        let count = body.instructions.len();
+        let nothing = || Uniform {
+            varies: vec![u64::MAX; words],
+            parts: vec![true; count],
+            computes: vec![false; count],
+        };
+        let Some(meeting) = meeting else { return Ok(nothing()) };
+        if among == Among::Warp && parts_elsewhere(module, body) {
+            return Ok(nothing());
+        }
         let after = match among {
             Among::Block => post_dominators(flow, patience)?,
             Among::Warp => vec![None; flow.blocks.len()],
         };
+        let rules = Rules { function, body };
+        let mut uses = Uses::default();
         let mut varies = vec![0u64; words];
         let mut parts = vec![false; count];
         let mut work = 0usize;
@@ -119,7 +135,9 @@ impl Uniform {
         let computes = computes.collect();
         Ok(Uniform { varies, parts, computes })
     }
+}
 
+impl Uniform {
     /// Whether all have one value in a register.
     pub(super) fn has(&self, register: RegId) -> bool {
         !has(&self.varies, register.index())
@@ -221,8 +239,8 @@ fn parts_elsewhere(module: &Module, body: &Body) -> bool {
 struct Meeting<'a> {
     flow: &'a Flow,
     /// By block: registers that are live where it begins, and those that it writes; `words` of bits each.
-    live: &'a [u64],
-    written: &'a [u64],
+    live: Vec<u64>,
+    written: Vec<u64>,
     words: usize,
 }
 
@@ -362,10 +380,8 @@ mod tests {
             Ok(flow) => flow,
             Err(never) => match never {},
         };
-        let uniform = match Uniform::new(&module, function, body, &flow, among, &Endless) {
-            Ok(uniform) => uniform,
-            Err(never) => match never {},
-        };
+        let Ok(divergence) = Divergence::new(&module, function, body, &flow, &Endless);
+        let Ok(uniform) = divergence.among(among, &Endless);
         let conditional = body.instructions.iter().zip(&uniform.parts).filter(|(inst, _)| {
             matches!(module.op(inst).opcode, Opcode::Bra | Opcode::Brx) && inst.guard.is_some()
         });
