@@ -170,9 +170,7 @@ impl Search<'_> {
 
     fn shortest(&self, function: u32) -> Option<Vec<u32>> {
         let graph = self.graph;
-        let first = graph.blocks.get(function as usize)?;
-        // It is of no line of the PTX.
-        if self.listing.instructions[first.end as usize - 1].line != 0 {
+        if graph.blocks.len() <= function as usize || !graph.is_brought(function, self.listing) {
             return None;
         }
         let length =

@@ -177,7 +177,7 @@ impl<'a> Follower<'a> {
         };
         let free = (0..most).map(|ptx| anchors.is_free(ptx)).collect();
         let forks = graph.blocks.iter().map(fork).collect();
-        let brought = graph.blocks.iter().map(|block| last(block).line == 0).collect();
+        let brought = (0..graph.blocks.len() as u32).map(|block| graph.is_brought(block, listing)).collect();
         Follower { graph, covers, free, weights, forks, brought, limit }
     }
 

@@ -93,6 +93,11 @@ impl Graph {
         Graph { blocks: blocks.collect() }
     }
 
+    /// Whether a block is of no line of the PTX: ptxas brought it along.
+    pub fn is_brought(&self, block: u32, listing: &Listing) -> bool {
+        listing.instructions[self.blocks[block as usize].end as usize - 1].line == 0
+    }
+
     /// By block: whether control may come back to it, but by calls.
     pub fn in_loops(&self) -> Vec<bool> {
         let to = |block: usize| match &self.blocks[block].leave {
