@@ -101,7 +101,16 @@ pub struct BranchInfo {
     pub branch: [u8; 80],
 }
 
-/// A structure of a version and a value, of which there are several: `nvmlDeviceAddressingMode_v1_t`.
+/// `nvmlPdi_v1_t`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Pdi {
+    pub version: u32,
+    pub value: u64,
+}
+
+/// A structure of a version and a value, of which there are several: `nvmlDeviceAddressingMode_v1_t`,
+/// `nvmlDeviceCapabilities_v1_t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Choice {

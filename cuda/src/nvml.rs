@@ -248,8 +248,12 @@ nvml! {
 
     fn nvmlDeviceGetHandleByUUID | (id: *const c_char, device: *mut u64) {
         let id = ffi::text(id).map_err(|_| Return::INVALID_ARGUMENT)?;
-        let found = Device::all().find(|device| device.uuid() == *id);
-        put(device, found.ok_or(Return::NOT_FOUND)?.handle())
+        let has = |device: &Device| {
+            let own = device.uuid();
+            // Also without what it begins with.
+            own == id || own.strip_prefix("GPU-") == Some(id)
+        };
+        put(device, Device::all().find(has).ok_or(Return::NOT_FOUND)?.handle())
     }
 
     fn nvmlDeviceGetHandleByPciBusId_v2 | nvmlDeviceGetHandleByPciBusId (id: *const c_char, device: *mut u64) {

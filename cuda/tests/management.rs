@@ -93,6 +93,10 @@ fn the_devices_are_those_of_the_driver() {
     let with_end = std::ffi::CString::new(uuid).expect("no zero byte");
     let arguments = [at(with_end.to_bytes_with_nul()), out(&mut found)];
     assert_eq!((call(nvml, "nvmlDeviceGetHandleByUUID", &arguments), found), (0, device));
+    for (from, code) in [(4, 0), (5, 6)] {
+        let arguments = [at(&with_end.to_bytes_with_nul()[from..]), out(&mut found)];
+        assert_eq!(call(nvml, "nvmlDeviceGetHandleByUUID", &arguments), code, "without {from} letters");
+    }
     for (id, code) in
         [(c"0000:01:00.0", 0), (c"00000000:01:00.0", 0), (c"01:00.0", 0), (c"0000:02:00.0", 6), (c"", 6)]
     {
@@ -306,6 +310,31 @@ fn properties_of_a_board_are_an_h200_s() {
     assert!(words[0] != 0 && words[19] == 0, "{words:?}");
     assert_eq!(call(nvml, "nvmlDeviceGetCpuAffinity", &[device, 0, out(&mut words)]), 2);
     assert_eq!(call(nvml, "nvmlDeviceGetCpuAffinityWithinScope", &[device, 20, out(&mut words), 2]), 2);
+
+    assert_eq!(call(nvml, "nvmlDeviceGetMemoryAffinity", &[device, 20, out(&mut words), 1]), 0);
+    assert_eq!(words.iter().sum::<u64>(), 1, "the first node's");
+    assert_eq!(call(nvml, "nvmlDeviceGetMemoryAffinity", &[device, 20, out(&mut words), 2]), 2);
+    assert_eq!(call(nvml, "nvmlDeviceGetMemoryAffinity", &[device, 0, out(&mut words), 1]), 2);
+
+    // Numbers and features, and the names of processes.
+    let mut number = [(16 | 1 << 24) as u64, 0];
+    assert_eq!(
+        (call(nvml, "nvmlDeviceGetPdi", &[device, out(&mut number)]), number[1]),
+        (0, 0x7761_7270_6772_696e)
+    );
+    let mut features = [7u32; 3];
+    assert_eq!(call(nvml, "nvmlDeviceGetGridLicensableFeatures_v4", &[device, out(&mut features)]), 0);
+    assert_eq!(features, [0, 0, 7]);
+    let mut has = [8u32 | 1 << 24, 7];
+    assert_eq!((call(nvml, "nvmlDeviceGetCapabilities", &[device, out(&mut has)]), has[1]), (0, 0));
+    assert_eq!(call(nvml, "nvmlDeviceGetCapabilities", &[device, out(&mut [0u32, 7])]), 25, "of no version");
+    let mut name = [1u8; 4096];
+    let own = u64::from(std::process::id());
+    assert_eq!(call(nvml, "nvmlSystemGetProcessName", &[own, out(&mut name), 4096]), 0);
+    let said = CStr::from_bytes_until_nul(&name).expect("an end").to_str().expect("a text");
+    assert_eq!(Some(said), std::env::args().next().as_deref());
+    assert_eq!(call(nvml, "nvmlSystemGetProcessName", &[own, out(&mut name), 3]), 7);
+    assert_eq!(call(nvml, "nvmlSystemGetProcessName", &[0x7fff_ffff, out(&mut name), 4096]), 6);
 
     // Events, which do not come.
     let (mut set, mut kinds, mut event) = (0u64, 0u64, [0u64; 4]);

@@ -125,14 +125,12 @@ impl Stream {
         Ok(capture.graph.clone())
     }
 
-    /// The stream goes: a capture that began in it ends without a graph, one that it takes part in cannot be ended.
+    /// The stream goes: a capture that began in it ends without a graph. One that it takes part in goes on, and what the
+    /// stream did has to be joined by its end as if it were there.
     pub(crate) fn leave_capture(&self) {
-        let Some(capture) = self.capture() else { return };
-        if capture.origin == self.id {
+        if self.capture().is_some_and(|capture| capture.origin == self.id) {
             // What comes of it is nobody's.
             let _ = self.end_capture();
-        } else {
-            capture.invalidate();
         }
     }
 

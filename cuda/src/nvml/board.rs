@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use cuda_abi::numbers::device_attribute as a;
-use cuda_abi::nvml::{BranchInfo, Choice, PciInfoExt, Return, Uuid, struct_version};
+use cuda_abi::nvml::{BranchInfo, Choice, PciInfoExt, Pdi, Return, Uuid, struct_version};
 
 use super::{Answer, DRIVER_VERSION, Device, put, put_text, serve};
 use crate::ffi;
@@ -193,6 +193,29 @@ nvml! {
         put(mode, Choice { version: struct_version::<Choice>(1), value: 0 })
     }
 
+    fn nvmlDeviceGetCapabilities | (device: u64, has: *mut Choice) {
+        Device::of_handle(device)?;
+        expect_version(has.cast_const(), 1)?;
+        put(has, Choice { version: struct_version::<Choice>(1), value: 0 })
+    }
+
+    // The number that an identifier begins with.
+    fn nvmlDeviceGetPdi | (device: u64, number: *mut Pdi) {
+        let uuid = Device::of_handle(device)?.uuid();
+        expect_version(number.cast_const(), 1)?;
+        let digits: String = uuid.chars().skip_while(|c| *c != '-').filter(|c| *c != '-').take(16).collect();
+        let value = u64::from_str_radix(&digits, 16).map_err(|_| Return::UNKNOWN)?;
+        put(number, Pdi { version: struct_version::<Pdi>(1), value })
+    }
+
+    // Whether there are any, and how many.
+    fn nvmlDeviceGetGridLicensableFeatures_v4
+        | nvmlDeviceGetGridLicensableFeatures
+    (device: u64, features: *mut [u32; 2]) {
+        Device::of_handle(device)?;
+        put(features, [0, 0])
+    }
+
     fn nvmlDeviceGetVirtualizationMode | (device: u64, mode: *mut u32) {
         Device::of_handle(device)?;
         put(mode, 0)
@@ -227,5 +250,23 @@ nvml! {
             return Err(Return::INVALID_ARGUMENT);
         }
         put_processors(count, words)
+    }
+
+    // All memory is of the machine's first node.
+    fn nvmlDeviceGetMemoryAffinity | (device: u64, count: u32, words: *mut u64, scope: u32) {
+        Device::of_handle(device)?;
+        if scope > 1 || count == 0 || words.is_null() {
+            return Err(Return::INVALID_ARGUMENT);
+        }
+        for at in 0..count as usize {
+            put(words.wrapping_add(at), u64::from(at == 0))?;
+        }
+        Ok(())
+    }
+
+    fn nvmlSystemGetProcessName | (process: u32, name: *mut c_char, size: u32) {
+        let said = std::fs::read(format!("/proc/{process}/cmdline")).map_err(|_| Return::NOT_FOUND)?;
+        let first = said.split(|byte| *byte == 0).next().unwrap_or_default();
+        put_text(name, size, &String::from_utf8_lossy(first))
     }
 }
