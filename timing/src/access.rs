@@ -121,7 +121,7 @@ impl Machine<'_> {
                 let start = multiprocessor.serve(now, chip.shared.wavefront);
                 (start + chip.cluster.remote, start + chip.shared.read, false)
             }
-            None | Some(Access::Operation(_) | Access::Words { .. }) => {
+            None | Some(Access::Operation(_) | Access::Words { .. } | Access::Constants { .. }) => {
                 let start = multiprocessor.serve(now, chip.shared.wavefront);
                 // It may be the words of a loop around a compare-and-swap that are read.
                 warp.compared = start;

@@ -133,9 +133,13 @@ pub struct Fetch {
     pub next: f64,
     /// Lines of eight instructions that a multiprocessor keeps.
     pub lines: u32,
-    /// The first lines of a kernel, which are not far when a launch begins.
+    /// The first lines of a kernel, which its group of multiprocessors has when a launch begins.
     pub ahead: u32,
-    /// Cycles that any other line takes longer when the first multiprocessor fetches it.
+    /// Lines that a group keeps.
+    pub kept: u32,
+    /// Cycles that a line takes longer which the group has not.
+    pub far: f64,
+    /// Cycles that it takes longer still when it is the first group that fetches it.
     pub cold: f64,
     /// Cycles from a jump to the instruction that it leads to.
     pub jump: f64,
@@ -218,6 +222,16 @@ pub struct Constant {
     pub interval: f64,
     /// Bytes of a line.
     pub line: u16,
+    /// Lines of the program's constants that a multiprocessor keeps.
+    pub lines: u32,
+    /// Cycles that another one takes longer which its group has.
+    pub near: f64,
+    /// The same of one that the group has not, four lines at a time.
+    pub far: f64,
+    /// Cycles that these take longer still for the first group.
+    pub cold: f64,
+    /// Cycles for each different word beyond the first.
+    pub word: f64,
 }
 
 /// Shared memory.

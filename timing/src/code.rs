@@ -163,8 +163,8 @@ pub struct Op {
     pub does: Does,
     /// What the assembler says of its dependences.
     pub control: Control,
-    /// The constant of bank 0 that it reads.
-    pub constant: Option<u16>,
+    /// The constant that it reads.
+    pub constant: Option<Constant>,
     /// Bytes a lane that it moves.
     pub bytes: u8,
     /// By how much its unit is busier with it than with others.
@@ -184,6 +184,15 @@ pub struct Op {
     pub again: Option<(u32, u32)>,
     /// Whether it is an atomic operation that computes with floats.
     pub floats: bool,
+}
+
+/// A constant that an instruction reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Constant {
+    /// One of the launch (bank 0), at an offset.
+    Launch(u16),
+    /// One of the program (bank 3): at an offset, where the instruction says which.
+    Program(Option<u16>),
 }
 
 /// Which unit has an opcode.
@@ -271,10 +280,6 @@ impl Op {
     pub fn new(opcode: &str, operands: &str, control: u32) -> Self {
         let base = opcode.split('.').next().unwrap_or("");
         let has = |part: &str| opcode.split('.').any(|own| own == part);
-        let constant = operands.split_once("c[0x0][0x").and_then(|(_, rest)| {
-            let digits = rest.split(']').next()?;
-            u16::from_str_radix(digits, 16).ok()
-        });
         let bytes = match () {
             () if has("128") => 16,
             () if has("64") => 8,
@@ -286,7 +291,7 @@ impl Op {
             unit: unit(base, opcode),
             does: does(base, opcode, operands),
             control: Control::of(control),
-            constant,
+            constant: Constant::of(operands),
             bytes,
             weight: weight(base, opcode),
             local: matches!(base, "LDL" | "STL").then(|| offset(operands)),
@@ -297,6 +302,20 @@ impl Op {
             again: None,
             floats: matches!(base, "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG")
                 && ["F16x2", "BF16x2", "F32", "F64"].into_iter().any(has),
+        }
+    }
+}
+
+impl Constant {
+    /// Of operands as nvdisasm lists them.
+    fn of(operands: &str) -> Option<Self> {
+        let (bank, rest) = operands.split_once("c[0x")?.1.split_once("][")?;
+        let within = rest.split(']').next().unwrap_or("");
+        let offset = within.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        match bank {
+            "0" => offset.map(Constant::Launch),
+            "3" => Some(Constant::Program(offset)),
+            _ => None,
         }
     }
 }
@@ -354,7 +373,7 @@ mod tests {
             Does::Barrier { number: 1, threads: Some(128), waits: true }
         );
         assert_eq!(op("DEPBAR.LE", "SB0, 0x2").does, Does::Missing { board: 0, most: 2 });
-        assert_eq!(op("IMAD", "R0, R0, c[0x0][0x210], R3").constant, Some(0x210));
+        assert_eq!(op("IMAD", "R0, R0, c[0x0][0x210], R3").constant, Some(Constant::Launch(0x210)));
         assert_eq!(op("HGMMA.64x256x16.F32", "").weight, 128.0);
         assert_eq!(op("LDL", "R2, [R1+0x10]").local, Some(16));
         assert_eq!((op("LDG.E.128", "").bytes, op("UIADD3", "").unit), (16, Unit::Uniform));

@@ -1,8 +1,12 @@
 //! Sub-cores issue instructions, one a cycle.
 
-use crate::code::{Does, Unit};
+use crate::code::{Constant, Does, Unit};
 use crate::machine::{Issued, Machine, Outcome, up, wake};
 use crate::sm::{Seat, Stall, SubCore};
+use crate::work::Access;
+
+/// Lines of constants of which the instruction says the offset, and not the address.
+const SAID: u32 = 1 << 31;
 
 impl SubCore {
     /// When the warp of a seat can be issued.
@@ -132,15 +136,39 @@ impl Machine<'_> {
             Does::Arrives | Does::ArrivesCopied | Does::Awaits => self.phase(issued, &mut outcome),
             Does::ClusterArrives | Does::ClusterWaits => self.cluster(issued, &mut outcome),
         }
-        if op.unit == Unit::Constant
-            && let Some(offset) = op.constant
-        {
-            let number = self.residents[self.warps[index as usize].resident as usize].multiprocessor;
-            let multiprocessor = &mut self.multiprocessors[number as usize];
-            let there = multiprocessor.constant(chip, &mut self.constant_ports, offset, now);
-            outcome.result = there.max(now) + latency;
+        match (op.constant, self.constant(issued)) {
+            (_, None) => {}
+            (Some(Constant::Program(_)), Some(there)) if op.unit != Unit::Constant => {
+                outcome.wait_until(there, Stall::Constant);
+            }
+            (_, Some(there)) => outcome.result = there + latency,
         }
         outcome
+    }
+
+    /// When the constant is there that an instruction reads, if that is not known before it is issued.
+    fn constant(&mut self, issued: Issued<'_>) -> Option<f64> {
+        let Issued { index, op, now, .. } = issued;
+        let of = op.constant?;
+        let next = if of == Constant::Program(None) { self.next_access(issued) } else { None };
+        let number = self.residents[self.warps[index as usize].resident as usize].multiprocessor;
+        let multiprocessor = &mut self.multiprocessors[number as usize];
+        let (chip, behind) = (self.chip, &mut self.constants_behind);
+        Some(match of {
+            Constant::Launch(_) if op.unit != Unit::Constant => return None,
+            Constant::Launch(offset) => multiprocessor.of_launch(chip, behind, offset, now).max(now),
+            Constant::Program(Some(offset)) => {
+                let line = SAID | u32::from(offset / chip.constant.line);
+                multiprocessor.of_program(chip, behind, line, now)
+            }
+            Constant::Program(None) => match next? {
+                Access::Constants { line, words } => {
+                    let others = f64::from(words.max(1) - 1);
+                    multiprocessor.of_program(chip, behind, line & !SAID, now) + others * chip.constant.word
+                }
+                _ => return None,
+            },
+        })
     }
 
     /// A warp goes on to its next instruction, which it can issue when it is ready for it.
@@ -174,14 +202,14 @@ impl Machine<'_> {
                 why = if warp.far[board] { Stall::LongScoreboard } else { Stall::ShortScoreboard };
             }
         }
-        let fetched = multiprocessor.fetched(self.chip, &mut self.code_nearby, warp.op, ready);
+        let fetched = multiprocessor.fetched(self.chip, &mut self.code_behind, warp.op, ready);
         if fetched > when {
             (when, why) = (fetched, Stall::NoInstruction);
         }
         if op.unit != Unit::Constant
-            && let Some(offset) = op.constant
+            && let Some(Constant::Launch(offset)) = op.constant
         {
-            let there = multiprocessor.constant(self.chip, &mut self.constant_ports, offset, when);
+            let there = multiprocessor.of_launch(self.chip, &mut self.constants_behind, offset, when);
             if there > when {
                 (when, why) = (there, Stall::Constant);
             }

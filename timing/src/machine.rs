@@ -3,10 +3,12 @@
 use crate::chip::Chip;
 use crate::code::{Op, Unit};
 use crate::events::{Event, Events};
+
 use crate::meeting::{Clusters, Phases};
 use crate::memory::Memory;
 use crate::sm::{Multiprocessor, Resident, Seat, Stall, SubCore, Warp};
 use crate::work::{Launch, Stay, Work};
+use crate::{constants, fetch};
 
 /// The chip with a launch on it.
 pub(crate) struct Machine<'a> {
@@ -16,10 +18,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) work: &'a dyn Work,
     pub(crate) memory: Memory<'a>,
     pub(crate) multiprocessors: Vec<Multiprocessor>,
-    /// By line of code: since when multiprocessors may have it from nearby.
-    pub(crate) code_nearby: Vec<f64>,
-    /// By group of multiprocessors: when the port is free through which constants come.
-    pub(crate) constant_ports: Vec<f64>,
+    pub(crate) code_behind: fetch::Behind,
+    pub(crate) constants_behind: constants::Behind,
     pub(crate) cores: Vec<SubCore>,
     pub(crate) warps: Vec<Warp>,
     pub(crate) free_warps: Vec<u32>,

@@ -55,7 +55,7 @@ impl Machine<'_> {
             let number_in_core = multiprocessor.next % 4;
             multiprocessor.next += 1;
             let core = number as u32 * 4 + number_in_core;
-            let when = multiprocessor.fetched(self.chip, &mut self.code_nearby, first.first, at).max(begins);
+            let when = multiprocessor.fetched(self.chip, &mut self.code_behind, first.first, at).max(begins);
             let unit = self.code.get(first.first as usize).map_or(Unit::None, |op| op.unit);
             let seats = &mut self.cores[core as usize].seats;
             let state = Warp {

@@ -8,6 +8,7 @@ use crate::meeting::{Clusters, Phases};
 use crate::memory::Memory;
 use crate::sm::{Multiprocessor, Stall, SubCore};
 use crate::work::{Launch, Stay, Work};
+use crate::{constants, fetch};
 
 pub use crate::sm::Stall as Reason;
 
@@ -90,10 +91,8 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         work,
         memory: Memory::new(chip),
         multiprocessors: (0..count).map(|number| Multiprocessor::new(chip, number, l1, code.len())).collect(),
-        code_nearby: (0..=code.len() / 8)
-            .map(|line| if line < chip.fetch.ahead as usize { 0.0 } else { f64::INFINITY })
-            .collect(),
-        constant_ports: vec![0.0; chip.l2.groups.max(1) as usize],
+        code_behind: fetch::Behind::new(chip, code.len()),
+        constants_behind: constants::Behind::new(chip),
         cores: vec![core; 4 * count as usize],
         warps: Vec::new(),
         free_warps: Vec::new(),

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::chip::Chip;
 use crate::code::Unit;
+use crate::constants::Constants;
+use crate::fetch::Fetch;
 use crate::memory::{Asker, Change, Memory, Written};
 use crate::work::Stay;
 use crate::work::{Block, Step, parts};
+use crate::{constants, fetch};
 
 /// Why a warp does not issue, as Nsight Compute names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,12 +173,8 @@ pub(crate) struct Multiprocessor {
     pub(crate) textures: f64,
     pub(crate) bulk: f64,
     pub(crate) phases: f64,
-    /// When the lines of code, and of constants, are there.
-    pub(crate) code: Vec<f64>,
-    /// Those of code that are there, the oldest first, and which have been.
-    kept: VecDeque<u32>,
-    known: Vec<bool>,
-    pub(crate) constants: Vec<f64>,
+    pub(crate) fetch: Fetch,
+    pub(crate) constants: Constants,
     /// Lines that were stored to, the one that was last at the end.
     stored: VecDeque<Stored>,
     /// By sector of the last atomic operations: when the second level takes it. No more than so many are on their way.
@@ -202,10 +201,8 @@ impl Multiprocessor {
             textures: 0.0,
             bulk: 0.0,
             phases: 0.0,
-            code: vec![f64::INFINITY; code / 8 + 1],
-            kept: VecDeque::new(),
-            known: vec![false; code / 8 + 1],
-            constants: vec![f64::INFINITY; (1 << 16) / usize::from(chip.constant.line) + 1],
+            fetch: Fetch::new(chip, code),
+            constants: Constants::new(chip),
             stored: VecDeque::new(),
             reductions: VecDeque::new(),
             pages: Vec::new(),
@@ -234,41 +231,31 @@ impl Multiprocessor {
         self.places[place as usize] = false;
     }
 
-    /// When the line of an instruction is there, if it is wanted at a time; by line since when others may have it from nearby.
-    pub(crate) fn fetched(&mut self, chip: &Chip, nearby: &mut [f64], op: u32, now: f64) -> f64 {
-        let line = op as usize / 8;
-        if self.code[line].is_infinite() {
-            let before = line.checked_sub(1).map_or(f64::INFINITY, |before| self.code[before]);
-            let follows = before + chip.fetch.next;
-            // What has been there is not far.
-            let jumps = now + if self.known[line] { chip.fetch.next } else { chip.fetch.miss };
-            let comes = follows.min(jumps);
-            let there = &mut nearby[line];
-            if there.is_infinite() {
-                *there = comes + chip.fetch.cold;
-            }
-            self.code[line] = comes.max(*there);
-            self.known[line] = true;
-            self.kept.push_back(line as u32);
-            if self.kept.len() > chip.fetch.lines as usize
-                && let Some(oldest) = self.kept.pop_front()
-            {
-                self.code[oldest as usize] = f64::INFINITY;
-            }
-        }
-        self.code[line]
+    /// When the line of an instruction is there, if it is wanted at a time.
+    pub(crate) fn fetched(&mut self, chip: &Chip, behind: &mut fetch::Behind, op: u32, now: f64) -> f64 {
+        self.fetch.instruction(chip, behind, self.asker.group, op, now)
     }
 
-    /// When a constant is there, which comes through the port of the multiprocessor's group.
-    pub(crate) fn constant(&mut self, chip: &Chip, ports: &mut [f64], offset: u16, now: f64) -> f64 {
-        let at = &mut self.constants[usize::from(offset / chip.constant.line)];
-        if at.is_infinite() {
-            let port = &mut ports[self.asker.group];
-            let begins = port.max(now);
-            *port = begins + chip.constant.interval;
-            *at = begins + chip.constant.miss;
-        }
-        *at
+    /// When a constant of the launch is there.
+    pub(crate) fn of_launch(
+        &mut self,
+        chip: &Chip,
+        behind: &mut constants::Behind,
+        offset: u16,
+        now: f64,
+    ) -> f64 {
+        self.constants.of_launch(chip, behind, self.asker.group, offset, now)
+    }
+
+    /// When a line of the program's constants is there.
+    pub(crate) fn of_program(
+        &mut self,
+        chip: &Chip,
+        behind: &mut constants::Behind,
+        line: u32,
+        now: f64,
+    ) -> f64 {
+        self.constants.of_program(chip, behind, self.asker.group, line, now)
     }
 
     /// When the page of a line is known.

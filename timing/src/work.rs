@@ -46,6 +46,13 @@ pub enum Access {
     },
     /// The shared memory of another block of the cluster.
     Remote,
+    /// Constants of the program.
+    Constants {
+        /// The first one's address, by 64 bytes.
+        line: u32,
+        /// How many different words are asked for.
+        words: u8,
+    },
     /// What is done beside the warps, or what they wait for there: an index of [`Block::operations`].
     Operation(u32),
 }

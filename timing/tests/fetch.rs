@@ -53,7 +53,7 @@ fn what_is_far_behind_comes_late_once() {
     };
     let ahead = chip.fetch.ahead;
     let more = lines(ahead + 100, 1) - lines(ahead, 1);
-    let each = chip.fetch.next + chip.fetch.cold;
+    let each = chip.fetch.next + chip.fetch.far + chip.fetch.cold;
     assert!((more - 100.0 * each).abs() < 2.0 * each, "{more}");
     let before = lines(ahead, 1) - lines(ahead - 100, 1);
     assert!((before - 100.0 * chip.fetch.next).abs() < 2.0 * chip.fetch.next, "{before}");
@@ -61,4 +61,14 @@ fn what_is_far_behind_comes_late_once() {
     let together = lines(ahead + 100, u64::from(chip.multiprocessors)) - lines(ahead + 100, 1);
     let begins = f64::from(chip.multiprocessors) * (chip.launch.first_interval + chip.launch.warp_interval);
     assert!(together < begins, "{together}");
+}
+
+#[test]
+fn what_a_group_does_not_keep_comes_from_the_second_level() {
+    let Chip { fetch, .. } = Chip::h200();
+    let each = |lines: u32| turn(8 * lines, 1) / f64::from(lines);
+    let kept = each(fetch.kept - 100);
+    assert!((kept - fetch.next).abs() < 1.0, "{kept}");
+    let far = each(fetch.kept + 100);
+    assert!((far - fetch.next - fetch.far).abs() < 1.0, "{far}");
 }

@@ -79,15 +79,20 @@ fn turns<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<u
 
 /// Ranges of instructions that end with a branch to their beginning.
 fn rounds<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<usize>> + 'a {
-    body.instructions.iter().enumerate().filter_map(|(at, of)| {
-        if module.op(of).opcode != Opcode::Bra {
-            return None;
-        }
-        let target = body.operands(of).iter().find_map(|operand| match operand {
-            Operand::Label(id) => Some(body.labels.get(id.0 as usize)?.target as usize),
-            _ => None,
-        })?;
-        (target <= at).then_some(target..at + 1)
+    let ends =
+        |at: usize| target(module, body, at).filter(|target| *target <= at).map(|target| target..at + 1);
+    (0..body.instructions.len()).filter_map(ends)
+}
+
+/// Where an instruction branches to.
+fn target(module: &Module, body: &Body, at: usize) -> Option<usize> {
+    let of = &body.instructions[at];
+    if module.op(of).opcode != Opcode::Bra {
+        return None;
+    }
+    body.operands(of).iter().find_map(|operand| match operand {
+        Operand::Label(id) => Some(body.labels.get(id.0 as usize)?.target as usize),
+        _ => None,
     })
 }
 
@@ -97,35 +102,76 @@ fn waits(module: &Module, body: &Body, turn: Range<usize>) -> bool {
     // Registers that an earlier turn may have written, and those that this one has.
     let mut before: BTreeSet<RegId> = BTreeSet::new();
     let mut written: BTreeSet<RegId> = BTreeSet::new();
-    for of in &body.instructions[turn] {
+    for of in &body.instructions[turn.clone()] {
         let op = module.op(of);
+        let asks = [Modifier::TestWait, Modifier::TryWait].iter().any(|&modifier| op.modifiers.has(modifier));
         match op.opcode {
             Opcode::Bra | Opcode::Fence | Opcode::Membar | Opcode::Nanosleep | Opcode::Vote => {}
             Opcode::Ld | Opcode::Atom => reads = true,
+            Opcode::Mbarrier if asks => reads = true,
             _ if op.effects.is_pure() && !op.effects.reads_carry() => {}
             _ => return false,
         }
-        let mut read = |id: RegId| {
-            if !written.contains(&id) {
-                before.insert(id);
-            }
-        };
-        of.guard.iter().for_each(|guard| read(guard.register));
-        let mut own = Vec::new();
-        for (at, operand) in body.operands(of).iter().enumerate() {
-            if op.effects.writes_operand(at) {
-                registers(body, operand, &mut |id| own.push(id));
-            } else {
-                registers(body, operand, &mut read);
-            }
-        }
-        // What is written under a guard may be what the turn before wrote.
-        if of.guard.is_some() {
-            own.iter().copied().for_each(&mut read);
-        }
+        let Uses { read, own } = uses(module, body, of);
+        before.extend(read.difference(&written));
         written.extend(own);
     }
-    reads && before.is_disjoint(&written)
+    let carried: BTreeSet<RegId> = before.intersection(&written).copied().collect();
+    reads && (carried.is_empty() || only_delays(module, body, turn, &carried))
+}
+
+/// Whether registers that one turn hands to the next say no more than how long it takes: nobody reads them behind the loop, and
+/// whether it ends does not follow from them.
+fn only_delays(module: &Module, body: &Body, turn: Range<usize>, carried: &BTreeSet<RegId>) -> bool {
+    let outside = body.instructions.iter().enumerate().filter(|(at, _)| !turn.contains(at));
+    if outside.into_iter().any(|(_, of)| !uses(module, body, of).read.is_disjoint(carried)) {
+        return false;
+    }
+    let branches: Vec<(usize, usize)> =
+        turn.clone().filter_map(|at| Some((at, target(module, body, at)?))).collect();
+    let is_left_out = |at: usize| branches.iter().any(|&(from, to)| from < at && at < to && to <= turn.end);
+    let ends = |at: usize| {
+        branches.iter().any(|&(from, to)| from == at && (!turn.contains(&to) || at + 1 == turn.end))
+    };
+    // What the ends of the loop follow from, from behind.
+    let mut decides: BTreeSet<RegId> = BTreeSet::new();
+    for at in turn.clone().rev() {
+        let of = &body.instructions[at];
+        if ends(at) {
+            decides.extend(of.guard.map(|guard| guard.register));
+        }
+        let Uses { read, own } = uses(module, body, of);
+        if !own.is_disjoint(&decides) {
+            if is_left_out(at) {
+                return false;
+            }
+            decides = &(&decides - &own) | &read;
+        }
+    }
+    decides.is_disjoint(carried)
+}
+
+/// Registers of an instruction.
+struct Uses {
+    read: BTreeSet<RegId>,
+    own: BTreeSet<RegId>,
+}
+
+/// Those that it reads and writes. What is written under a guard may be what was there before.
+fn uses(module: &Module, body: &Body, of: &Instruction) -> Uses {
+    let op = module.op(of);
+    let (mut read, mut own) = (BTreeSet::new(), BTreeSet::new());
+    for (at, operand) in body.operands(of).iter().enumerate() {
+        let to = if op.effects.writes_operand(at) { &mut own } else { &mut read };
+        registers(body, operand, &mut |id| {
+            to.insert(id);
+        });
+    }
+    if let Some(guard) = of.guard {
+        read.insert(guard.register);
+        read.extend(&own);
+    }
+    Uses { read, own }
 }
 
 #[cfg(test)]
@@ -146,10 +192,34 @@ mod tests {
         assert_eq!(of(flag), [7..=9]);
         let lock = "L:\natom.global.cas.b32 %r0, [%d0], 0, 1;\nsetp.ne.u32 %p, %r0, 0;\n@%p bra L;";
         assert_eq!(of(lock), [7..=9]);
+        let phase = concat!(
+            "L:\nmov.u64 %d1, %globaltimer;\nsub.s64 %d2, %d1, %d0;\nsetp.lt.s64 %p, %d2, 9;\n@%p bra M;\nnanosleep.u32 %r1;\nM:\n",
+            "mbarrier.try_wait.parity.shared.b64 %p, [%r2], %r3;\n@!%p bra L;"
+        );
+        assert_eq!(of(phase), [7..=14]);
         let counts = "L:\nld.volatile.global.u32 %r0, [%d0];\nadd.u32 %r1, %r1, 1;\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
-        assert!(of(counts).is_empty(), "it knows how often it went around");
+        assert!(
+            of(&format!("{counts}\nst.global.u32 [%d0], %r1;")).is_empty(),
+            "it knows how often it went around"
+        );
         let sum = "L:\nmov.u32 %r1, %r0;\natom.global.cas.b32 %r0, [%d0], %r1, 1;\nsetp.ne.u32 %p, %r0, %r1;\n@%p bra L;";
         assert!(of(sum).is_empty(), "it tries again with what it read");
+        let patient = |behind: &str| {
+            of(&format!(
+                concat!(
+                    "mov.u32 %r1, 0;\nL:\nsetp.lt.s32 %p, %r1, 16;\n@!%p bra N;\nadd.s32 %r1, %r1, 1;\nbra.uni M;\nN:\nnanosleep.u32 9;\nM:\n",
+                    "mbarrier.try_wait.parity.shared.b64 %p, [%r2], %r3;\n@!%p bra L;\n{}"
+                ),
+                behind
+            ))
+        };
+        assert_eq!(patient(""), [8..=16], "how often it went around says no more than how long it sleeps");
+        assert!(patient("st.global.u32 [%d0], %r1;").is_empty(), "it is stored how often it went around");
+        let bounded = concat!(
+            "L:\nld.volatile.global.u32 %r0, [%d0];\nadd.u32 %r1, %r1, 1;\nsetp.eq.u32 %p, %r0, 0;\n",
+            "@!%p bra M;\nsetp.lt.u32 %p, %r1, 9;\n@%p bra L;\nM:"
+        );
+        assert!(of(bounded).is_empty(), "it goes around so often at most");
         let stores = "L:\nld.volatile.global.u32 %r0, [%d0];\nst.global.u32 [%d1], 1;\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
         assert!(of(stores).is_empty());
     }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use timing::chip::{Chip, ChipError, Copying};
-use timing::code::{Does, Op, Unit};
+use timing::code::{Constant, Does, Op, Unit};
 pub use timing::work::Stay;
 use timing::work::{Block, Step, Warp, Work};
 pub use timing::{Reason, Time};
@@ -150,7 +150,10 @@ impl Code {
             ops[at as usize].again = back.next();
         }
         let mut places: BTreeMap<u32, u32> = BTreeMap::new();
-        let accesses = |op: &Op| op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute);
+        let accesses = |op: &Op| {
+            op.constant == Some(Constant::Program(None))
+                || op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute)
+        };
         for (of, _) in listing.instructions.iter().zip(&ops).filter(|(of, op)| accesses(op) && of.line != 0) {
             let next = Ordered::COUNT + places.len() as u32;
             places.entry(of.line).or_insert(next);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numerics::mbarrier::MbarrierOp;
-use ptx_frontend::{Modifier, Modifiers, Opcode};
+use ptx_frontend::{Modifier, Modifiers, Opcode, StateSpace};
 use sim_core::tools::{
     Context, Event, InstructionView, LaunchView, Round, Summary, Wants, is_combined, rounds,
     shared_wavefronts, tag_turns,
@@ -111,6 +111,14 @@ impl Recorder {
                         Access::Words { wavefronts, first: 0, count: 0, again: false }
                     }
                 }
+            }
+            Memory::Global if instruction.is_some_and(|of| of.op().space() == StateSpace::Const) => {
+                let mut words: Vec<u64> =
+                    (0..32).filter(|lane| lanes >> lane & 1 != 0).map(|lane| of.addresses[lane]).collect();
+                let line = words.first().map_or(0, |first| first / 64) as u32;
+                words.sort_unstable();
+                words.dedup();
+                Access::Constants { line, words: words.len() as u8 }
             }
             Memory::Global | Memory::Local => {
                 if is_combined(instruction) {
