@@ -34,9 +34,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         for index in 0..self.cta.warps.len() {
             let warp = &self.cta.warps[index];
             live += usize::from(warp.live() != 0);
+            // Of all warps: one that has exited would be missing from the next block.
+            untouched &= warp.clock == 0;
             if warp.is_whole() {
                 let (position, lanes) = (warp.groups[0].position, warp.groups[0].lanes);
-                untouched &= warp.clock == 0;
                 let registers = self.registers_of(index, ROOT);
                 let storage = compiled.storage(&registers, &mut self.cta.warps[index].local);
                 squad.enlist(index, storage, position, lanes);
