@@ -41,6 +41,8 @@ pub(crate) struct Behind {
     groups: Vec<Lines>,
     /// By line: when the second level has it.
     fetched: Vec<f64>,
+    /// Lines that groups have fetched, and that one was the first to fetch.
+    fetches: [u64; 2],
 }
 
 impl Behind {
@@ -55,7 +57,20 @@ impl Behind {
         };
         let mut fetched = vec![f64::INFINITY; count];
         fetched[..ahead].fill(0.0);
-        Behind { groups: (0..chip.l2.groups.max(1)).map(|_| group()).collect(), fetched }
+        let groups = u64::from(chip.l2.groups.max(1));
+        let fetches = [groups * ahead as u64, ahead as u64];
+        Behind { groups: (0..groups).map(|_| group()).collect(), fetched, fetches }
+    }
+
+    /// Sectors that the second level has read for it: four a line, and those of every other line go to the other partition once.
+    pub(crate) fn sectors(&self) -> u64 {
+        let [all, first] = self.fetches;
+        4 * all + 2 * first
+    }
+
+    /// Bytes that memory has read for it.
+    pub(crate) fn bytes(&self) -> u64 {
+        128 * self.fetches[1]
     }
 
     /// When a group has a line that would come at a time if it had it.
@@ -66,9 +81,11 @@ impl Behind {
             return known.max(comes);
         }
         let comes = comes + chip.fetch.far;
+        self.fetches[0] += 1;
         let fetched = &mut self.fetched[line];
         if fetched.is_infinite() {
             *fetched = comes + chip.fetch.cold;
+            self.fetches[1] += 1;
         }
         let at = fetched.max(comes);
         of.keep(line, at);

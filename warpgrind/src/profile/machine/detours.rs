@@ -34,8 +34,8 @@ struct Detour {
 }
 
 /// The ways through a function: the shortest one, and that of zero divided by a number. Operands whose result is known at once leave one
-/// after the other: what is no number, then zeros, then infinities; so of the ways that compute no reciprocal it is the one with the
-/// most blocks but one.
+/// after the other, and compute nothing: of floats what is no number, then zeros, then infinities, so that it is the way with the
+/// most blocks but one; of doubles, whose reciprocal is computed before that is asked, zeros and infinities leave last.
 type Through = [Vec<u32>; 2];
 
 impl Detours {
@@ -135,7 +135,8 @@ impl Search<'_> {
             let ways = self.shortest(function).map(|shortest| {
                 let mut exits = BTreeMap::new();
                 self.exits(&mut vec![function], &mut exits, &mut 0);
-                let zero = exits.into_values().rev().nth(1).unwrap_or_else(|| shortest.clone());
+                let later = usize::from(!self.computes(function));
+                let zero = exits.into_values().rev().nth(later).unwrap_or_else(|| shortest.clone());
                 [shortest, zero]
             });
             self.through.insert(function, ways);
@@ -146,9 +147,9 @@ impl Search<'_> {
     /// The ways that go on from another one to the end of its function and compute no reciprocal, by how many blocks they have.
     fn exits(&self, way: &mut Vec<u32>, found: &mut BTreeMap<usize, Vec<u32>>, looked: &mut u32) {
         let Some(block) = way.last().and_then(|&last| self.graph.blocks.get(last as usize)) else { return };
-        let list = &self.listing.instructions[block.first as usize..block.end as usize];
         *looked += 1;
-        if *looked > MOST_LOOKED || way.len() > LONGEST || list.iter().any(|of| of.base() == "MUFU") {
+        let computes = way.len() > 1 && way.last().is_some_and(|&last| self.computes(last));
+        if *looked > MOST_LOOKED || way.len() > LONGEST || computes {
             return;
         }
         match &block.leave {
@@ -166,6 +167,13 @@ impl Search<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether a block computes a reciprocal, or with it.
+    fn computes(&self, block: u32) -> bool {
+        let block = &self.graph.blocks[block as usize];
+        let list = &self.listing.instructions[block.first as usize..block.end as usize];
+        list.iter().any(|of| matches!(of.base(), "MUFU" | "DMUL"))
     }
 
     fn shortest(&self, function: u32) -> Option<Vec<u32>> {
@@ -245,5 +253,39 @@ kernel k
         assert_eq!(blocks(&long(1, Long::ALL, false)), [0, 1, 4, 8, 2, 3, 0, 1, 4, 8, 2, 3]);
         assert_eq!(blocks(&long(1, 1, true)), [0, 3, 0, 1, 4, 5, 7, 8, 2, 3]);
         assert_eq!(blocks(&long(0, Long::ALL, false)), [0, 3, 0, 3]);
+    }
+
+    #[test]
+    fn zeros_of_doubles_leave_last() {
+        // Behind the reciprocal: what is computed, what is no number, what is neither of a pair of zeros, zero or infinity.
+        let code = "\
+kernel k
+1 MUFU.RCP64H
+0 @0 BRA +3
+0 MOV
+0 CALL.REL.NOINC +3
+1 STG.E
+1 EXIT
+-3 MUFU.RCP64H
+0 @0 BRA +3
+0 DMUL
+0 BRA +8
+0 DSETP.NAN
+0 @0 BRA +5
+0 ISETP
+0 @0 BRA +4
+0 LOP3.LUT
+0 BRA +2
+0 LOP3.LUT
+0 RET.REL.NODEC
+";
+        let listing = listing::read(code).unwrap().remove("k").unwrap();
+        let graph = Graph::of(&listing);
+        let detours = Detours::of(&listing, &graph, &[Position { line: 1, op: "div.rn.f64".into() }]);
+        let lines: Vec<u32> = graph.blocks.iter().map(|block| block.first).collect();
+        let [usual, zero] = &detours.of_block.values().next().unwrap_or_else(|| panic!("{graph:?}")).blocks;
+        let of = |way: &[u32]| way.iter().map(|&block| lines[block as usize]).collect::<Vec<_>>();
+        assert_eq!(of(usual), [2, 6, 8, 17], "{graph:?}");
+        assert_eq!(of(zero), [2, 6, 10, 12, 14, 17]);
     }
 }
