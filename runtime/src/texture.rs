@@ -7,7 +7,7 @@ use cuda_abi::numbers::device_attribute as a;
 use cuda_abi::{Result, Status};
 use sim_core::{
     AddressMode, BLOCK_SIDE, Blocks, Channel, Filter, Format as TexelFormat, Image, Level, Sampler,
-    TextureShape,
+    TextureShape, Whole,
 };
 
 use crate::array::{Array, MipmappedArray};
@@ -125,6 +125,9 @@ impl Objects {
 const ALIGNMENT: u64 = 512;
 /// What a pitch is a multiple of.
 const PITCH_ALIGNMENT: usize = 32;
+/// More layers than any array has.
+const MOST_LAYERS: u32 = 1 << 17;
+
 /// Formats of views that are blocks of texels: from this on.
 const FIRST_BLOCK_FORMAT: u32 = 0x19;
 
@@ -201,6 +204,7 @@ impl Resource {
                     Image {
                         shape: shape_of(&array.shape),
                         format,
+                        whole: Whole::of(level_of(array).extent),
                         levels: vec![level_of(array)],
                         opaque: true,
                     },
@@ -209,8 +213,9 @@ impl Resource {
             }
             Self::Mipmapped(array) => {
                 let (format, fraction) = texels(array.shape.element);
-                let levels = array.levels.iter().map(|level| level_of(level)).collect();
-                (Image { shape: shape_of(&array.shape), format, levels, opaque: true }, fraction)
+                let levels: Vec<Level> = array.levels.iter().map(|level| level_of(level)).collect();
+                let whole = Whole::of(levels.first().map_or([1; 3], |level| level.extent));
+                (Image { shape: shape_of(&array.shape), format, levels, whole, opaque: true }, fraction)
             }
             Self::Linear { address, element, bytes } => {
                 if !address.is_multiple_of(ALIGNMENT) {
@@ -219,7 +224,9 @@ impl Resource {
                 let (format, fraction) = texels(*element);
                 let width = (bytes / element.bytes()).min(most(a::MAXIMUM_TEXTURE1D_LINEAR_WIDTH)?) as u32;
                 let level = Level { base: *address, extent: [width, 1, 1], pitch: 0, slice: 0 };
-                (Image { shape: TextureShape::Linear, format, levels: vec![level], opaque: false }, fraction)
+                let whole = Whole::of(level.extent);
+                let levels = vec![level];
+                (Image { shape: TextureShape::Linear, format, levels, whole, opaque: false }, fraction)
             }
             Self::Pitched { address, element, extent: [width, height], pitch } => {
                 let fits = *width <= most(a::MAXIMUM_TEXTURE2D_LINEAR_WIDTH)?
@@ -231,7 +238,11 @@ impl Resource {
                 let (format, fraction) = texels(*element);
                 let extent = [(*width).max(1) as u32, (*height).max(1) as u32, 1];
                 let level = Level { base: *address, extent, pitch: *pitch as u64, slice: 0 };
-                (Image { shape: TextureShape::TwoD, format, levels: vec![level], opaque: false }, fraction)
+                let whole = Whole::of(level.extent);
+                (
+                    Image { shape: TextureShape::TwoD, format, levels: vec![level], whole, opaque: false },
+                    fraction,
+                )
             }
         })
     }
@@ -291,6 +302,7 @@ impl View {
             whole = image.levels[0].extent;
         }
         image.levels = image.levels[first..=last].to_vec();
+        image.whole = Whole { first: first as u32, ..Whole::of(whole) };
         let wanted = self.extent.map(|extent| extent.max(1) as u32);
         if wanted[0] != whole[0] || wanted[1] != whole[1] {
             return Err(Status::INVALID_VALUE);
@@ -303,12 +315,11 @@ impl View {
                 return Err(Status::INVALID_VALUE);
             }
             let slices = if is_cube { 6 } else { 1 };
-            let there = image.levels[0].extent[2] / slices;
-            // A cubemap is read as if it ended with the cubes that there are.
-            let last = if is_cube { last.min(there.saturating_sub(1)).max(first) } else { last };
+            image.whole.layers = whole[2].saturating_sub(first.saturating_mul(slices));
             for level in &mut image.levels {
-                level.base += u64::from(first * slices) * level.slice;
-                level.extent[2] = (last - first + 1) * slices;
+                let before = (u64::from(first) * u64::from(slices)).wrapping_mul(level.slice);
+                level.base = level.base.wrapping_add(before);
+                level.extent[2] = (last - first).min(MOST_LAYERS / slices - 1).saturating_add(1) * slices;
             }
         }
         image.format = format;

@@ -40,7 +40,7 @@ pub mod tools;
 
 pub use around::{Around, GraphLaunch, NodeUpdate};
 pub use backend::{Backend, ModuleId};
-pub use code::Code;
+pub use code::{Code, Launches};
 pub use config::{BlockLimits, DeviceConfig, check_cluster, check_declared};
 pub use decode::{Compiler, Rewrite, decode, rewrites};
 pub use error::{Error, LaunchError};
@@ -64,6 +64,6 @@ pub use simulator::Simulator;
 pub use tensor_map::{ElementType, Interleave, Mode, Swizzle, TENSOR_MAP_BYTES, TensorMap, TensorMapError};
 pub use texture::{
     AddressMode, BLOCK_SIDE, Blocks, Channel, Filter, Format, Image, Level, Object as TextureObject, Sampler,
-    Shape as TextureShape, Texture,
+    Shape as TextureShape, Texture, Whole,
 };
 pub use tools::{Tool, ToolFactory, WarpId};

@@ -75,7 +75,8 @@ impl Footprint {
         // Full pairs of taps, and what remains for the outermost one.
         let pairs = (whole - 1) / (2 * inner);
         let outer = whole / 2 - pairs * inner;
-        let half = self.axis.map(|half| half.signum() * spread(half.abs()));
+        // Rounded down, whichever way it points, but for steps along one axis.
+        let half = self.axis.map(|half| if half == -64 { -spread(64) } else { spread(half) });
         Taps { count: 2 * pairs as usize + 2, half, outer, inner, bits, part }
     }
 }

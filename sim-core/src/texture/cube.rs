@@ -22,6 +22,17 @@ pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
     }
 }
 
+/// A step in the plane of the face that a direction meets, along two coordinates in their order, as one along the face's own axes.
+pub(super) fn along_face(from: [f32; 3], [a, b]: [f32; 2]) -> [f32; 2] {
+    match face(from).0 {
+        0 => [-b, -a],
+        1 => [b, -a],
+        2 => [a, b],
+        3 | 4 => [a, -b],
+        _ => [-a, -b],
+    }
+}
+
 /// A place on a face, from -1 to 1, as a direction whose coordinate towards the face is `ahead`.
 fn direction(face: u32, [u, v]: [f32; 2], ahead: f32) -> [f32; 3] {
     match face {
@@ -60,13 +71,13 @@ pub(super) enum Seen {
     There([f32; 2]),
     /// On a face beside it: where along the axes of that face, over an edge of which of them, and how far ahead still.
     Beside { at: [f32; 2], over: usize, ahead: f32 },
-    /// On the opposite face.
-    Opposite,
+    /// On the opposite face, where along the axes of that face.
+    Opposite([f32; 2]),
 }
 
 /// Which axis has the largest coordinate.
 fn major([x, y, z]: [f32; 3]) -> usize {
-    let [x, y, z] = [x.abs(), y.abs(), z.abs()];
+    let [x, y, z] = [x, y, z].map(|at| if at.is_nan() { -1.0 } else { at.abs() });
     if z >= x && z >= y { 2 } else { usize::from(y >= x) }
 }
 
@@ -86,5 +97,5 @@ pub(super) fn seen(from: [f32; 3], at: [f32; 3]) -> Seen {
     if face != home {
         return Seen::Beside { at: on_face, over: usize::from(face == flat[1]), ahead };
     }
-    if ahead < 0.0 { Seen::Opposite } else { Seen::There(on_face) }
+    if ahead < 0.0 { Seen::Opposite(on_face) } else { Seen::There(on_face) }
 }

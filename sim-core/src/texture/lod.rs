@@ -39,9 +39,15 @@ pub(super) fn anisotropy(most: u32) -> u32 {
     most.max(1).ilog2().min(MOST_TAPS)
 }
 
-/// What a sampler adds to a level of detail.
+/// What a sampler adds to a level of detail. That anisotropic ones round another way was read off an H200.
 fn bias(sampler: &Sampler) -> i64 {
-    steps(sampler.bias).clamp(-0x1000, 0xfff)
+    let cut = steps(sampler.bias).clamp(-0x1000, 0xfff);
+    match anisotropy(sampler.anisotropy) {
+        0 => cut,
+        _ if sampler.bias < 0.0 => (f64::from(sampler.bias) * 256.0).round().clamp(-4096.0, 0.0) as i64,
+        1 | 2 => (cut - 1).max(0),
+        _ => cut,
+    }
 }
 
 /// The levels for a level of detail, biased and clamped as the sampler says, of `count` levels.
@@ -195,33 +201,38 @@ pub(super) enum Faced {
 }
 
 /// Where steps of a direction lead on its face of `size` texels. A step to the face beside it counts as if that were folded
-/// into its plane, and then diagonals do not count; to the opposite face there is no level that is coarse enough.
+/// into its plane, and then diagonals do not count; one to the opposite face leads through the cube.
 pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -> Faced {
     let Seen::There(start) = cube::seen(at, at) else { return Faced::Folded(COARSEST) };
-    if at.iter().any(|at| at.is_nan()) {
-        return Faced::Folded(COARSEST);
-    }
     let mut folds = false;
     let mut steps = [[0.0; 3]; 2];
-    let half = |step: [f32; 2]| in_texels([step[0] * 0.5, step[1] * 0.5, 0.0], [size; 3]);
+    let half = |[u, v]: [f32; 2], ahead: f32| in_texels([u, v, ahead].map(|step| step * 0.5), [size; 3]);
     let mut lengths = [0.0; 2];
     for ((step, length), towards) in steps.iter_mut().zip(&mut lengths).zip([x, y]) {
-        let on_face = |end: [f32; 2]| [end[0] - start[0], end[1] - start[1]];
+        // What is no number is no step.
+        let along = |step: f32| if step.is_nan() { 0.0 } else { step };
+        let on_face = |end: [f32; 2]| [0, 1].map(|axis| along(end[axis] - start[axis]));
         match cube::seen(at, [0, 1, 2].map(|axis| at[axis] + towards[axis])) {
             Seen::There(end) => {
                 let [u, v] = on_face(end);
-                *step = [u * 0.5, v * 0.5, 0.0];
-                *length = self::length(half([u, v]), false);
+                let [along, across] = cube::along_face(at, [u * 0.5, v * 0.5]);
+                *step = [along, across, 0.0];
+                *length = self::length(half([u, v], 0.0), false);
             }
             Seen::Beside { at: end, over, ahead } => {
                 folds = true;
-                let mut texels = half(on_face(end));
+                let mut texels = half(on_face(end), 0.0);
                 // To the edge and behind it, each with the bits of a step.
-                let [to_edge, behind, _] = half([1.0 - start[over] * 1f32.copysign(end[over]), 1.0 - ahead]);
+                let [to_edge, behind, _] =
+                    half([1.0 - start[over] * 1f32.copysign(end[over]), 1.0 - ahead], 0.0);
                 texels[over] = cut(sum(to_edge, behind), BITS);
                 *length = self::length(texels, false);
             }
-            Seen::Opposite => return Faced::Folded(COARSEST),
+            Seen::Opposite(end) => {
+                folds = true;
+                // Through the cube.
+                *length = self::length(half(on_face(end), 2.0), false);
+            }
         }
     }
     if folds { Faced::Folded(logarithm(lengths[0].max(lengths[1]))) } else { Faced::Same(steps) }

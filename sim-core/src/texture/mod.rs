@@ -89,8 +89,28 @@ pub struct Image {
     pub format: Format,
     /// Its levels, the largest first; at least one.
     pub levels: Vec<Level>,
+    /// What it is a view of.
+    pub whole: Whole,
     /// Whether it is an array: its memory belongs to nobody else, and only copies, textures and surfaces reach it.
     pub opaque: bool,
+}
+
+/// What a view is a part of; an image that is none is its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole {
+    /// The extent of the largest level, which steps of coordinates are measured by.
+    pub extent: [u32; 3],
+    /// What number the view's first level has.
+    pub first: u32,
+    /// Layers that there are from the view's first one on. A view may say more; cubes that are not there read as zeros.
+    pub layers: u32,
+}
+
+impl Whole {
+    /// What is no view, of such a largest level.
+    pub const fn of(extent: [u32; 3]) -> Self {
+        Self { extent, first: 0, layers: extent[2] }
+    }
 }
 
 /// How texels are chosen and combined.

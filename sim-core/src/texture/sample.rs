@@ -5,7 +5,7 @@ use super::blocks::SIDE;
 use super::coordinate::{Axis, FAR, Offset, WEIGHT_BITS, WHOLE};
 use super::format::Kind;
 use super::lod::Faced;
-use super::{AddressMode, Filter, Format, Level, Sampler, Shape, Texture, cube, filter, lod};
+use super::{AddressMode, Filter, Format, Image, Level, Sampler, Shape, Texture, cube, filter, lod};
 
 /// The level of detail of an instruction that says none: the compiler's.
 const FINEST: f32 = -32.0;
@@ -119,6 +119,11 @@ fn axes(texture: &Texture, fetch: &Fetch) -> Axes {
             Axes { modes, normalized: true, at, layer: Some(6 * cube + face) }
         }
     }
+}
+
+/// Whether it is a cube that an array lacks, which a view may have.
+fn is_none(image: &Image, axes: &Axes) -> bool {
+    image.shape == Shape::CubeLayered && axes.layer.is_some_and(|layer| layer >= image.whole.layers)
 }
 
 /// A place on a face from 0 to 1, rounded down, of one from -1 to 1. Subnormal ones are zeros.
@@ -247,18 +252,20 @@ pub(crate) fn fetch<T: Texels>(
     }
 }
 
-/// The level of detail without the sampler's bias, and what is read of it.
+/// The level of detail without the sampler's bias, and what is read of it. Steps know nothing of views: they are measured by the
+/// largest level.
 fn detail(texture: &Texture, fetch: &Fetch) -> (i64, Footprint) {
     let Texture { image, sampler } = texture;
-    let extent = image.levels[0].extent;
+    let extent = image.whole.extent;
+    let before = i64::from(image.whole.first) * lod::ONE;
     let of_steps = |steps: [[f32; 3]; 2]| {
         let [x, y] = steps.map(|step| lod::in_texels(step, extent));
-        // Volumes and layers of rows have no anisotropic filters.
-        if sampler.anisotropy <= 1 || matches!(image.shape, Shape::ThreeD | Shape::OneDLayered) {
-            return (lod::longest(x, y).0, Footprint::ROUND);
+        if !is_anisotropic(texture) {
+            return (lod::longest(x, y).0 - before, Footprint::ROUND);
         }
         let [x, y] = [x, y].map(|[u, v, _]| [u, v]);
-        anisotropy::of_steps(x, y, sampler.anisotropy)
+        let (detail, footprint) = anisotropy::of_steps(x, y, sampler.anisotropy);
+        (detail - before, footprint)
     };
     match fetch.lod {
         Lod::Finest => (lod::steps(FINEST), Footprint::ROUND),
@@ -269,9 +276,14 @@ fn detail(texture: &Texture, fetch: &Fetch) -> (i64, Footprint) {
         Lod::Gradients(x, y) => of_steps([x, y]),
         Lod::Directions([at, x, y]) => match lod::of_directions(at, x, y, extent[0]) {
             Faced::Same(steps) => of_steps(steps),
-            Faced::Folded(detail) => (detail, Footprint::ROUND),
+            Faced::Folded(detail) => (detail - before, Footprint::ROUND),
         },
     }
+}
+
+/// Whether steps decide what is filtered. Volumes and layers of rows have no anisotropic filters.
+fn is_anisotropic(Texture { image, sampler }: &Texture) -> bool {
+    sampler.anisotropy > 1 && !matches!(image.shape, Shape::ThreeD | Shape::OneDLayered)
 }
 
 /// A step of a volume's coordinate, which is the difference of two of them. From no number on there is none; what is far outside
@@ -293,6 +305,9 @@ fn filtered<const N: usize, T: Texels>(
 ) -> Result<[u32; 4], T::Error> {
     let image = &texture.image;
     let axes = axes(texture, fetch);
+    if is_none(image, &axes) {
+        return Ok([0; 4]);
+    }
     let levels = lod::levels(detail, &texture.sampler, image.levels.len());
     let mut terms = Terms { slices: [[Term::default(); 4]; N], count: 0 };
     // One tap's weights have fewer bits.
@@ -316,8 +331,10 @@ fn filtered<const N: usize, T: Texels>(
         }
     }
     // A sampler that filters does so even where one texel has all the weight.
-    let alone =
-        [texture.sampler.filter, texture.sampler.mipmap_filter] == [Filter::Point; 2] && footprint.is_round();
+    let has_steps = matches!(fetch.lod, Lod::Gradients(..) | Lod::Directions(..));
+    let filters = [texture.sampler.filter, texture.sampler.mipmap_filter] != [Filter::Point; 2]
+        || has_steps && is_anisotropic(texture);
+    let alone = !filters && footprint.is_round();
     let mut result = image.format.missing();
     for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {
         let kind = Kind::of(image.format, number, integers, srgb);
@@ -387,6 +404,9 @@ pub(crate) fn gather<T: Texels>(
 ) -> Result<[u32; 4], T::Error> {
     let image = &texture.image;
     let axes = axes(texture, fetch);
+    if is_none(image, &axes) {
+        return Ok([0; 4]);
+    }
     let Sampler { integers, srgb, border, .. } = texture.sampler;
     let offset = fetch.offset.map(|texels| Offset { texels, steps: 0 });
     let level = &image.levels[lod::levels(lod::steps(FINEST), &texture.sampler, image.levels.len()).first];
@@ -434,7 +454,7 @@ mod recorded;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::texture::{Channel, Format, Image};
+    use crate::texture::{Channel, Format, Whole};
 
     struct Bytes(Vec<u8>);
 
@@ -455,7 +475,16 @@ mod tests {
         let pitch = u64::from(width * format.bytes());
         let level = Level { base: 0, extent: [width, height, 1], pitch, slice: pitch * u64::from(height) };
         let sampler = Sampler { normalized: false, ..recorded::sampler(0) };
-        Texture { image: Image { shape, format, levels: vec![level], opaque: true }, sampler }
+        Texture {
+            image: Image {
+                shape,
+                format,
+                levels: vec![level],
+                whole: Whole::of([width, height, 6]),
+                opaque: true,
+            },
+            sampler,
+        }
     }
 
     fn read(texture: &Texture, at: [f32; 3], bytes: Vec<u8>) -> [f32; 4] {
@@ -547,6 +576,19 @@ mod tests {
         // Just over a fifth, and as a fixed-point number just below it.
         assert_eq!(read(&row, [f32::from_bits(0x3e4c_ccce), 0.0, 0.0], texels.clone())[0], 0.0);
         assert_eq!(read(&row, [0.2001, 0.0, 0.0], texels)[0], 1.0);
+    }
+
+    #[test]
+    fn cubes_that_an_array_lacks_are_zeros() {
+        let mut cubes = texture(Shape::CubeLayered, Channel::Float(4), 1, [1, 1]);
+        cubes.image.levels[0].extent[2] = 18;
+        cubes.image.whole.layers = 12;
+        let texels: Vec<f32> = (1..13).map(|texel| texel as f32).collect();
+        let at = |layer: u32| {
+            let from = Fetch { at: [0.0, 0.0, -1.0], layer, offset: [0; 3], lod: Lod::Finest };
+            fetch(&cubes, &from, &mut Bytes(floats(&texels))).expect("simulated")[0]
+        };
+        assert_eq!([0, 1, 2, 9].map(at), [6f32.to_bits(), 12f32.to_bits(), 0, 0]);
     }
 
     /// Weights of the faces of a cube of one texel each.

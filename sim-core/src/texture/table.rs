@@ -157,7 +157,13 @@ mod tests {
 
     fn surface() -> Object {
         let format = Format::plain(Channel::Float(4), 1);
-        Object::Surface(Arc::new(Image { shape: Shape::TwoD, format, levels: Vec::new(), opaque: true }))
+        Object::Surface(Arc::new(Image {
+            shape: Shape::TwoD,
+            format,
+            levels: Vec::new(),
+            whole: crate::texture::Whole::of([1; 3]),
+            opaque: true,
+        }))
     }
 
     #[test]

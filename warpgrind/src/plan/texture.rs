@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sim_core::{
     AddressMode, Blocks, Channel, DevicePtr, Filter, Format, Image, Level, Sampler, Texture, TextureObject,
-    TextureShape,
+    TextureShape, Whole,
 };
 use toml::{Spanned, Value};
 
@@ -72,6 +72,8 @@ pub(super) struct Described {
     fractions: bool,
     levels: Vec<DescribedLevel>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    whole: Option<DescribedWhole>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     sampler: Option<DescribedSampler>,
 }
 
@@ -88,6 +90,16 @@ struct DescribedLevel {
     pitch: u64,
     #[serde(default)]
     slice: u64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct DescribedWhole {
+    extent: [u32; 3],
+    #[serde(default)]
+    first: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    layers: Option<u32>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -227,10 +239,21 @@ fn converted(of: Described, is_surface: bool, span: Range<usize>) -> Result<Obje
         }
     };
     let shape = known(&TextureShape::ALL, &of.shape, "shape")?;
+    let whole = match of.whole {
+        None => Whole::of(levels[0].extent),
+        Some(DescribedWhole { extent, .. })
+            if extent.iter().zip(MOST).any(|(&of, most)| of == 0 || of > most) =>
+        {
+            return wrong("the extent of the whole image is at least 1 and at most 2^28, 2^17 and 2^17");
+        }
+        Some(DescribedWhole { extent, first, layers }) => {
+            Whole { extent, first: first.min(MOST_LEVELS as u32), layers: layers.unwrap_or(extent[2]) }
+        }
+    };
     Ok(ObjectPlan {
         handle: of.handle,
         reference: of.reference,
-        image: Image { shape, format, levels, opaque: of.array },
+        image: Image { shape, format, whole, levels, opaque: of.array },
         levels: places,
         sampler,
         place: Some(span),
@@ -271,6 +294,10 @@ pub(super) fn written(of: &ObjectPlan, address: impl Fn(&Arg) -> Value) -> Value
         array: image.opaque,
         fractions: image.format.fractions && image.format.channel != Channel::Packed,
         levels: image.levels.iter().zip(&of.levels).map(level).collect(),
+        whole: (image.levels.first().map(|level| Whole::of(level.extent)) != Some(image.whole)).then(|| {
+            let Whole { extent, first, layers } = image.whole;
+            DescribedWhole { extent, first, layers: Some(layers) }
+        }),
         sampler,
     };
     Value::try_from(described).unwrap_or_else(|_| Value::Table(toml::Table::new()))
