@@ -167,15 +167,26 @@ impl Stream {
             Capture::valid(*own)?;
         }
         match operation {
+            // What other processes have is not of a graph.
+            Operation::Record(event) if event.is_for_processes() && state.capture.is_some() => {
+                Err(Status::STREAM_CAPTURE_UNSUPPORTED)
+            }
+            Operation::Wait(event) if event.is_for_processes() && state.capture.is_some() => {
+                if let Some((own, _)) = &state.capture {
+                    Capture::of(*own).inspect(|own| own.invalidate());
+                }
+                Err(Status::STREAM_CAPTURE_UNSUPPORTED)
+            }
             Operation::Wait(event) => {
                 let source = lock(&event.state).clone();
                 match (source, &mut state.capture) {
                     (EventState::Captured(number, nodes), None) => {
                         let Some(capture) = Capture::of(number) else { return Err(used_outside(number)) };
                         if capture.is_invalid() {
-                            return Err(Status::STREAM_CAPTURE_INVALIDATED);
+                            return Err(Status::INVALID_VALUE);
                         }
                         if self.kind == StreamKind::Legacy {
+                            capture.invalidate();
                             return Err(Status::STREAM_CAPTURE_IMPLICIT);
                         }
                         lock(&capture.streams).push(self.clone());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use cuda_abi::Status;
 use ptx_frontend::render::render;
-use ptx_frontend::{Modifier, Modifiers, Opcode, PtxVersion, Severity, Source, TargetKind};
+use ptx_frontend::{Modifier, Modifiers, Opcode, PtxVersion, ScalarType, Severity, Source, TargetKind};
 
 use crate::lock;
 
@@ -86,7 +86,8 @@ const UNKNOWN_OF_SURFACES: [Modifier; 4] =
 /// The module, if a device of this architecture runs it.
 ///
 /// # Errors
-/// `INVALID_PTX` for a target that the device is not, `NOT_SUPPORTED` for instructions that its driver refuses.
+/// `INVALID_PTX` for a target that the device is not, `NOT_SUPPORTED` for instructions that its driver refuses, `NOT_FOUND` for samplers of
+/// their own, which it does not know.
 pub fn runs_on(
     sm: u16,
     module: ptx_frontend::Module,
@@ -99,6 +100,9 @@ pub fn runs_on(
     };
     if !runs {
         return Err((Status::INVALID_PTX, format!("a device of sm_{sm} runs no text for {target}\n\n")));
+    }
+    if module.variables.iter().any(|variable| variable.ty == ScalarType::Samplerref) {
+        return Err((Status::NOT_FOUND, "a driver of sm_90 takes no module with a `.samplerref`\n\n".into()));
     }
     let refused = |op: &&ptx_frontend::Op| {
         op.opcode == Opcode::Suq && UNKNOWN_OF_SURFACES.iter().any(|&asked| op.has(asked))
@@ -134,6 +138,17 @@ fn as_known(text: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samplers_of_their_own_are_not_found() {
+        let head = ".version 8.0\n.target sm_90, texmode_independent\n.address_size 64\n";
+        let taken = |more: &str| {
+            let parsed = ptx_frontend::parse(Source::new("k.ptx", format!("{head}{more}").into_bytes()));
+            runs_on(90, parsed.module.expect("a module")).map(|_| ()).map_err(|(status, _)| status)
+        };
+        assert_eq!(taken(".global .texref t;"), Ok(()));
+        assert_eq!(taken(".global .samplerref s;"), Err(Status::NOT_FOUND));
+    }
 
     #[test]
     fn the_device_runtime_is_linked_where_it_is_called() {

@@ -13,6 +13,8 @@ use crate::{fresh_id, lock};
 
 /// `CU_EVENT_DISABLE_TIMING`
 const NO_TIMES: u32 = 2;
+/// `CU_EVENT_INTERPROCESS`
+const FOR_PROCESSES: u32 = 4;
 
 impl Event {
     /// An event that was never recorded.
@@ -33,6 +35,11 @@ impl Event {
     /// Whether it was made without times.
     pub fn has_no_times(&self) -> bool {
         self.flags & NO_TIMES != 0
+    }
+
+    /// Whether it may be given to other processes.
+    pub(crate) fn is_for_processes(&self) -> bool {
+        self.flags & FOR_PROCESSES != 0
     }
 
     /// Whether it stands for a point in a capture.

@@ -37,7 +37,7 @@ pub struct ExecGraph {
     /// A kernel launched it, and it has not begun.
     pub(crate) is_asked_for: AtomicBool,
     /// Lasts as long as it does, for the graph that it is a copy of.
-    life: Arc<()>,
+    pub(crate) life: Arc<()>,
 }
 
 /// Whether a second launch frees what the first one left.
@@ -70,8 +70,8 @@ fn bodies_are_possible(nodes: &[Node]) -> bool {
 /// Whether a node is such as a graph may have that kernels launch (CUDA programming guide, "Device graph launch").
 fn may_be_launched_by_kernels(node: &Node) -> bool {
     match &node.operation {
-        // They launch graphs, not kernels.
-        Operation::Kernel(call) => !call.launches_kernels(),
+        // They launch graphs, and ask nothing else of the device runtime.
+        Operation::Kernel(call) => !call.launches().uses_runtime,
         Operation::Copy(_) | Operation::Fill(_) => true,
         Operation::Child(child) => {
             let nodes = lock(&child.nodes);
@@ -111,17 +111,19 @@ impl ExecGraph {
         if !graph.has_all_conditional_nodes() || !bodies_are_possible(&lock(&graph.nodes)) {
             return Err(Status::INVALID_VALUE);
         }
-        let nodes = ordered(&graph.frozen())?;
+        let nodes = graph.frozen();
         let launchable = || !nodes.is_empty() && nodes.iter().all(may_be_launched_by_kernels);
         if flags & DEVICE_LAUNCH != 0 && (flags & AUTO_FREE != 0 || !launchable()) {
             return Err(Status::INVALID_VALUE);
         }
-        let mut instance = lock(&graph.instance);
         // Memory has one address, a condition one value, and a node that kernels update one state.
         let alone = graph.has_memory() || graph.has_conditions() || graph.is_updatable();
+        let mut instance = lock(&graph.instance);
         if alone && instance.strong_count() > 0 {
             return Err(Status::NOT_SUPPORTED);
         }
+        lock(&graph.instantiated).extend(graph.places());
+        let nodes = ordered(&nodes)?;
         describe(&nodes);
         let conditions = Mutex::new(lock(&graph.conditions).clone());
         let (nodes, held) = (Mutex::new(nodes), Mutex::new(Arc::new(lock(&graph.held).clone())));

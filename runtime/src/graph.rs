@@ -29,6 +29,8 @@ impl Graph {
             around: OnceLock::new(),
             copied,
             conditions: Mutex::default(),
+            asked_for_memory: AtomicBool::new(false),
+            instantiated: Mutex::default(),
         })
     }
 
@@ -136,8 +138,11 @@ impl Graph {
             || self.nodes().iter().any(|node| node.operation.children().iter().any(|child| child.holds(id)))
     }
 
-    /// Whether it or a graph in it allocates or frees.
+    /// Whether it or a graph in it allocates or frees. A node that was refused is enough, as on an H200.
     pub fn has_memory(&self) -> bool {
+        if self.asked_for_memory.load(SeqCst) {
+            return true;
+        }
         let nodes = lock(&self.nodes);
         nodes.iter().any(|node| match &node.operation {
             Operation::Allocate(_) | Operation::Free(_) => true,

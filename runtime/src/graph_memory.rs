@@ -5,6 +5,7 @@
 //! as on an H100, where the first place that is free and large enough is taken.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, Weak};
 
 use cuda_abi::{Result, Status};
@@ -104,6 +105,7 @@ pub fn node_memory(
     graph: &Graph,
     after: &[Edge],
 ) -> Result<Arc<dyn PlacedMemory>> {
+    graph.asked_for_memory.store(true, SeqCst);
     let (total, _) = device.simulator.memory_usage();
     if bytes > total {
         return Err(Status::OUT_OF_MEMORY);
@@ -129,7 +131,7 @@ pub fn node_memory(
 
 impl Graph {
     /// Where its nodes allocate, in order of making.
-    fn places(&self) -> Vec<u64> {
+    pub(crate) fn places(&self) -> Vec<u64> {
         let mut places = Vec::new();
         for node in self.nodes() {
             if let Operation::Allocate(memory) = node.operation
@@ -159,8 +161,12 @@ impl Graph {
 /// Whether a graph may get a node that frees an address.
 ///
 /// # Errors
-/// `INVALID_VALUE` for what no graph allocated, or what this one frees already.
+/// `INVALID_VALUE` for what no graph allocated, what this one frees already, or what an executable copy of it allocates.
 pub fn check_node_free(context: &Context, graph: &Graph, address: u64) -> Result {
+    graph.asked_for_memory.store(true, SeqCst);
+    if lock(&graph.instantiated).contains(&address) {
+        return Err(Status::INVALID_VALUE);
+    }
     let found = context.device.memory.find(address).filter(|found| found.base == address);
     let of_graph = found.is_some_and(|found| found.kind == Kind::Graph);
     let nodes = graph.nodes();

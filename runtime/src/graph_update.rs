@@ -62,9 +62,15 @@ impl ExecGraph {
     /// Takes over the operations of a graph of the same shape.
     ///
     /// # Errors
-    /// `GRAPH_EXEC_UPDATE_FAILURE` for one that does not fit; `NOT_SUPPORTED` where kernels may update nodes.
+    /// `GRAPH_EXEC_UPDATE_FAILURE` for one that does not fit; `NOT_SUPPORTED` where kernels may update nodes, and by a graph
+    /// whose memory another executable copy has.
     pub fn update(&self, graph: &Graph, kind: KindOfMemory<'_>) -> Result<(), UpdateFailure> {
-        if graph.is_updatable() || lock(&self.nodes).iter().any(|node| node.operation.updatable().is_some()) {
+        let taken = lock(&graph.instance).upgrade();
+        let is_taken = graph.has_memory() && taken.is_some_and(|by| !Arc::ptr_eq(&by, &self.life));
+        if is_taken
+            || graph.is_updatable()
+            || lock(&self.nodes).iter().any(|node| node.operation.updatable().is_some())
+        {
             return Err(UpdateFailure { status: Status::NOT_SUPPORTED, why: None, node: None, from: None });
         }
         let cyclic = |_| UpdateFailure::of(Misfit::Topology, None);
@@ -74,6 +80,7 @@ impl ExecGraph {
         fits(&nodes, &new, kind)?;
         let mut old = Vec::new();
         for (node, new) in nodes.iter_mut().zip(new) {
+            keep_enabled(&node.operation, &new.operation);
             old.push(std::mem::replace(&mut node.operation, new.operation));
         }
         *lock(&self.conditions) = lock(&graph.conditions).clone();
@@ -81,6 +88,20 @@ impl ExecGraph {
         let old_held = std::mem::replace(&mut *lock(&self.held), new_held);
         drop((old, old_held));
         Ok(())
+    }
+}
+
+/// Has nodes of graphs in an operation be as enabled as those whose places they take.
+fn keep_enabled(old: &Operation, new: &Operation) {
+    for (old, new) in old.children().iter().zip(new.children()) {
+        let (Ok(before), Ok(after)) = (ordered(&old.nodes()), ordered(&new.nodes())) else { continue };
+        let mut nodes = lock(&new.nodes);
+        for (old, new) in before.iter().zip(after) {
+            keep_enabled(&old.operation, &new.operation);
+            if let Some(node) = nodes.iter_mut().find(|node| node.id == new.id) {
+                node.enabled = old.enabled;
+            }
+        }
     }
 }
 

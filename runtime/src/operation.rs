@@ -1,12 +1,12 @@
 //! What streams and graphs hold: operations, and the graphs that some of them run, as data.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cuda_abi::{Result, Status};
-use sim_core::Launch;
+use sim_core::{Launch, Launches};
 
 use crate::backing::Mapping;
 use crate::condition::{Condition, ConditionKind};
@@ -159,15 +159,24 @@ pub struct Graph {
     pub(crate) copied: HashMap<u64, u64>,
     /// Conditions that were made for its nodes and those of the graphs in it; only the outermost graph has them.
     pub(crate) conditions: Mutex<Vec<Arc<Condition>>>,
+    /// Whether a node was asked for that allocates or frees, be there one or not.
+    pub(crate) asked_for_memory: AtomicBool,
+    /// Where its executable copies allocate, also those that are gone or were refused.
+    pub(crate) instantiated: Mutex<HashSet<u64>>,
 }
 
 impl KernelCall {
     /// Whether it may launch kernels.
     pub(crate) fn launches_kernels(&self) -> bool {
+        self.launches().kernels
+    }
+
+    /// What it may launch.
+    pub(crate) fn launches(&self) -> Launches {
         let module = &self.function.module;
-        let Some(context) = module.context.upgrade() else { return false };
+        let Some(context) = module.context.upgrade() else { return Launches::default() };
         let code = context.device.simulator.code(module.loaded(), &self.launch.kernel);
-        code.is_ok_and(|code| code.launches.kernels)
+        code.map_or(Launches::default(), |code| code.launches)
     }
 
     /// Makes the launch what it is as a node, whatever kernels have made of that.

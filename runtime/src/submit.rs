@@ -309,6 +309,18 @@ impl Context {
         self.answer()
     }
 
+    /// Whether a stream takes anything.
+    ///
+    /// # Errors
+    /// `STREAM_CAPTURE_INVALIDATED`, or as [`Context::refuse_in_capture`].
+    pub fn takes(&self, stream: &Stream) -> Result {
+        match stream.capture() {
+            Some(capture) if capture.is_invalid() => Err(Status::STREAM_CAPTURE_INVALIDATED),
+            None if stream.kind == StreamKind::Legacy => self.refuse_in_capture(),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses what would make the legacy stream depend on one that is being captured.
     ///
     /// # Errors

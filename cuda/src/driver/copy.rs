@@ -112,8 +112,13 @@ pub(crate) fn linear(
     if bytes == 0 {
         return Ok(());
     }
-    let to = place(&context, to.0, bytes as u64, to.1)?;
-    let from = place(&context, from.0, bytes as u64, from.1)?;
+    // Where the stream takes nothing, that is said before what is wrong with a place.
+    let told = |status| match when {
+        When::Later => context.takes(&stream).err().unwrap_or(status),
+        When::Now => status,
+    };
+    let to = place(&context, to.0, bytes as u64, to.1).map_err(told)?;
+    let from = place(&context, from.0, bytes as u64, from.1).map_err(told)?;
     // Between places of the device nobody waits, as in CUDA.
     let shared = |place: &Place| match place {
         Place::Device(address) => match context.device.memory.find(*address) {

@@ -48,8 +48,12 @@ pub(crate) unsafe fn allocation(
         (1, 2 | 3) | (2, _) => return Err(Status::NOT_SUPPORTED),
         _ => return Err(Status::INVALID_VALUE),
     }
-    if asked.pool.handle_types != 0 || asked.bytes == 0 {
+    if asked.bytes == 0 {
         return Err(Status::INVALID_VALUE);
+    }
+    // No other process has memory of graphs.
+    if asked.pool.handle_types != 0 {
+        return Err(Status::NOT_SUPPORTED);
     }
     let device = state::device(device_at(asked.pool.location).map_err(|_| Status::INVALID_VALUE)?)?;
     // SAFETY: the program said how many there are.

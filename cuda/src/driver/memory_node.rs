@@ -22,6 +22,9 @@ api! {
         node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *mut MemAllocNodeParams
     ) {
         let found: Arc<Graph> = object::find(graph)?;
+        if node.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
         let behind = edges_of(&found, after, std::ptr::null(), count)?;
         let (operation, asked) = allocation(params, &found, &behind)?;
         let id = add(node, graph, after, count, operation)?;

@@ -8,7 +8,8 @@ use cuda_abi::driver::{
 };
 use cuda_abi::numbers::memory_type;
 use runtime::{
-    Conditional, Event, ExecGraph, Function, Graph, LaunchConfig, Operation, Result, Status, has_same_memory,
+    Conditional, Event, ExecGraph, Function, Graph, LaunchConfig, Operation, Result, Status, check_node_free,
+    has_same_memory,
 };
 use sim_core::Dim3;
 
@@ -391,6 +392,8 @@ unsafe fn conditional(graph: &Arc<Graph>, params: *const NodeParams) -> Result<O
 const CONDITIONAL: u32 = 13;
 /// `CU_GRAPH_NODE_TYPE_MEM_ALLOC`
 const ALLOCATION: u32 = 10;
+/// `CU_GRAPH_NODE_TYPE_MEM_FREE`
+const FREE: u32 = 11;
 
 /// Adds a node that general parameters describe; the last argument reads them.
 ///
@@ -413,10 +416,19 @@ pub(crate) unsafe fn add_general(
     let operation = match &conditional {
         Some(conditional) => Operation::Conditional(conditional.clone()),
         None if kind == ALLOCATION => {
+            if node.is_null() {
+                return Err(Status::INVALID_VALUE);
+            }
             let behind = edges_of(&into, after, data, count)?;
             let body = params.cast_mut().cast::<u64>().wrapping_add(2);
             // SAFETY: as above; the node's own structure is behind two words.
             unsafe { crate::driver::graph_memory::allocation(body.cast(), &into, &behind) }?.0
+        }
+        None if kind == FREE => {
+            // SAFETY: as above; the address is behind two words.
+            let address = unsafe { get(params.cast::<u64>().wrapping_add(2)) }?;
+            check_node_free(&*current()?, &into, address)?;
+            Operation::Free(address)
         }
         // SAFETY: as above.
         None => unsafe { general(params) }?,

@@ -403,7 +403,11 @@ stream_api! {
 
     fn cuStreamEndCapture | cuStreamEndCapture_ptsz (null; stream: Handle, graph: *mut Handle) {
         put_wanted(graph, 0);
-        let stream = stream_of_capture(stream, null)?;
+        let (context, stream) = healthy_stream(stream, null)?;
+        // Asking the legacy stream ends the captures that it would wait for.
+        if stream.kind == StreamKind::Legacy {
+            context.refuse_in_capture()?;
+        }
         if stream.capture().is_none() {
             return Err(Status::ILLEGAL_STATE);
         }

@@ -9,6 +9,9 @@ pub struct Launches {
     /// Graphs, by `cudaGraphLaunch`: launched outside of a graph it is refused (an H200's driver, 801), whether it comes
     /// to such a call or not.
     pub graphs: bool,
+    /// Whether it calls the device runtime for anything but graphs and the texts of errors: then it may not be in a graph that
+    /// kernels launch.
+    pub uses_runtime: bool,
 }
 
 /// A function by which kernels launch, or ask about launches.

@@ -223,10 +223,18 @@ fn launches(module: &Module, functions: &[FuncId]) -> Launches {
     let bodies = functions.iter().filter_map(|id| module.functions[id.index()].body.as_ref());
     for operand in bodies.flat_map(|body| &body.operand_pool) {
         let Operand::Function(id) = *operand else { continue };
-        match LaunchFunction::named(&module.functions[id.index()].name) {
-            Some(LaunchFunction::LaunchGraph) => launches.graphs = true,
-            Some(LaunchFunction::Launch | LaunchFunction::LaunchKernel) => launches.kernels = true,
-            _ => {}
+        use LaunchFunction as F;
+        let Some(function) = F::named(&module.functions[id.index()].name) else { continue };
+        match function {
+            F::LaunchGraph => launches.graphs = true,
+            F::SetCondition
+            | F::NodeParameter
+            | F::NodeGrid
+            | F::NodeEnabled
+            | F::ErrorName
+            | F::ErrorText => {}
+            F::Launch | F::LaunchKernel => (launches.kernels, launches.uses_runtime) = (true, true),
+            _ => launches.uses_runtime = true,
         }
     }
     launches
