@@ -39,12 +39,12 @@ pub(super) fn anisotropy(most: u32) -> u32 {
     most.max(1).ilog2().min(MOST_TAPS)
 }
 
-/// What a sampler adds to a level of detail. That anisotropic ones round another way was read off an H200.
+/// What a sampler adds to a level of detail. That those of two and four samples round another way was read
+/// off an H200.
 fn bias(sampler: &Sampler) -> i64 {
     let cut = steps(sampler.bias).clamp(-0x1000, 0xfff);
     match anisotropy(sampler.anisotropy) {
-        0 => cut,
-        _ if sampler.bias < 0.0 => (f64::from(sampler.bias) * 256.0).round().clamp(-4096.0, 0.0) as i64,
+        1 | 2 if sampler.bias < 0.0 => (f64::from(sampler.bias) * 256.0).round().max(-4096.0) as i64,
         1 | 2 => (cut - 1).max(0),
         _ => cut,
     }
