@@ -495,6 +495,7 @@ impl Emitter<'_> {
             self.cold.push(Cold::Waits { label, position, start: self.start, file });
         }
         if enters && !self.repeated {
+            self.as_in_memory(position)?;
             let mut to = self.a.create_label();
             self.a.set_label(&mut to)?;
             self.a.nop()?;

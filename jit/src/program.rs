@@ -11,6 +11,8 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// Rows of the frame.
     pub rows: u32,
+    /// Those in which all lanes have one value that stand at one place, whichever way they came, in order.
+    pub uniform_rows: Vec<u32>,
     /// Code is begun with only where at least so many steps may follow: of a warp alone, of one of several.
     pub least: [u32; 2],
     /// Whether all is compiled, or only what is likely to be faster for it.

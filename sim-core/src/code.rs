@@ -111,6 +111,9 @@ pub struct CodeFunction {
     pub end: u32,
     /// Register rows of its frame.
     pub rows: u32,
+    /// Rows of registers in which all lanes of a warp have one value that stand at one place, whichever way they came: of a kernel,
+    /// in order.
+    pub uniform_rows: Vec<u32>,
     /// Rows of registers that some path reads before it writes them.
     pub exposed_rows: Vec<u32>,
     /// Predicate registers of which that is true, and the carry flag.
@@ -143,6 +146,11 @@ pub enum RegisterPlace {
 }
 
 impl Code {
+    /// Instructions of the kernel itself.
+    pub(crate) fn kernel_steps(&self) -> u64 {
+        self.functions.first().map_or(0, |kernel| u64::from(kernel.end))
+    }
+
     /// Whether it issues operations of the asynchronous proxy: bulk copies, `st.async`, `wgmma.mma_async`.
     pub fn issues_asynchronously(&self) -> bool {
         let issues = |inst: &Inst| {

@@ -134,6 +134,8 @@ pub struct RunOptions {
     pub jobs: usize,
     /// What runs instructions.
     pub engine: Engine,
+    /// Warp instructions of a kernel after which [`Engine::Auto`] compiles it; by itself it does so when that pays.
+    pub compile_after: Option<u64>,
     /// 0 schedules round robin; any other value seeds a random schedule, and an order in which blocks start.
     pub seed: u64,
     /// Gives another block a turn after every few instructions, as blocks that run at the same time would
@@ -179,6 +181,7 @@ impl Default for RunOptions {
         Self {
             jobs: 0,
             engine: Engine::Auto,
+            compile_after: None,
             seed: 0,
             interleave: false,
             in_step: 0,

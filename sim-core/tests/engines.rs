@@ -12,6 +12,16 @@ use sim_core::{Backend, DeviceConfig, Dim3, Engine, Launch, Outcome, RunOptions,
 
 /// What a run leaves: outcome, counts, memory.
 fn run(text: &str, engine: Engine, block: u32, input: &[u8]) -> (String, Vec<u8>) {
+    run_and(text, (engine, None), block, input)
+}
+
+/// The same with an engine that compiles after so many instructions.
+fn run_and(
+    text: &str,
+    (engine, compile_after): (Engine, Option<u64>),
+    block: u32,
+    input: &[u8],
+) -> (String, Vec<u8>) {
     let parsed = ptx_frontend::parse(ptx_frontend::Source::new("random.ptx", text.as_bytes().to_vec()));
     let module = parsed.module.unwrap_or_else(|| panic!("{:?}\n{text}", parsed.diagnostics));
     let simulator = Simulator::new(DeviceConfig::h200());
@@ -30,7 +40,13 @@ fn run(text: &str, engine: Engine, block: u32, input: &[u8]) -> (String, Vec<u8>
         params: memory.iter().flat_map(|address| address.to_le_bytes()).collect(),
         cooperative: false,
     };
-    let options = RunOptions { engine, jobs: 1, max_instructions: Some(1 << 20), ..RunOptions::default() };
+    let options = RunOptions {
+        engine,
+        compile_after,
+        jobs: 1,
+        max_instructions: Some(1 << 20),
+        ..RunOptions::default()
+    };
     let report = simulator.launch(module, &launch, &options).unwrap();
     let mut stats = report.stats;
     stats.time = Default::default();
@@ -67,10 +83,11 @@ fn disagreeing(seeds: &[u64], racy: bool) -> Vec<u64> {
         let block = [32, 128, 96, 64, 40, 5, 256, 96, 256, 40, 64, 224][seed as usize % 12];
         let text = kernel(seed, racy, block % 32 == 0);
         let expected = run(&text, Engine::Interpreter, block, &input);
-        let found = run(&text, Engine::Compiled, block, &input);
-        if expected == found {
-            return false;
-        }
+        // Compiled from the first instruction on, and in the middle of what the interpreter has begun.
+        let after = [1, 40, 300, 1500, 6000][seed as usize % 5];
+        let engines = [(Engine::Compiled, None), (Engine::Auto, Some(after))];
+        let found = engines.map(|engine| run_and(&text, engine, block, &input));
+        let Some(found) = found.into_iter().find(|found| *found != expected) else { return false };
         let differs = expected.1.iter().zip(&found.1).position(|(a, b)| a != b);
         let place = differs.map(|at| {
             let word = |bytes: &[u8]| u32::from_le_bytes(*bytes[at / 4 * 4..].first_chunk().unwrap());

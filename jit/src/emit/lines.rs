@@ -136,6 +136,24 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Registers hold no more than runs can load that begin at a position: these may come another way, on which lanes have got
+    /// different values, or bits that are no float's.
+    pub(super) fn as_in_memory(&mut self, position: u32) -> Done {
+        let program = self.program;
+        self.split(|Held { line, .. }| {
+            line.is_frame() && program.uniform_rows.binary_search(&line.row).is_err()
+        })?;
+        for register in 0..self.file.count() {
+            let Some(held) = self.file.held[register].as_mut().filter(|held| held.raw) else { continue };
+            if self.liveness.is_live(position, held.line.row) {
+                self.canonical(register)?;
+            } else {
+                held.raw = false;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a line of a result that was just computed may hold any bits that say that it is no number.
     pub(super) fn is_raw(&self, formula: Formula, operands: &Operands, number: u32) -> bool {
         let Formula::Copy(Width::Word) = formula else { return may_be_raw(formula) };

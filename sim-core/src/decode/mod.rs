@@ -410,6 +410,7 @@ impl<'a> Decoder<'a> {
             start: code.insts.len() as u32,
             end: 0,
             rows: 0,
+            uniform_rows: Vec::new(),
             exposed_rows: Vec::new(),
             exposed_predicates: Vec::new(),
             predicates: 0,
@@ -521,11 +522,13 @@ impl<'a> Decoder<'a> {
         let rows = self.allocation.rows + self.most_temporaries;
         let predicates = self.allocation.predicates;
         let local_bytes = self.local_bytes;
+        let uniform_rows = self.uniform_rows();
         if let Some(function) = self.code.functions.last_mut() {
             *function = CodeFunction {
                 start,
                 end,
                 rows,
+                uniform_rows,
                 exposed_rows: std::mem::take(&mut self.allocation.exposed_rows),
                 exposed_predicates: std::mem::take(&mut self.allocation.exposed_predicates),
                 predicates,
@@ -539,6 +542,23 @@ impl<'a> Decoder<'a> {
             };
         }
         Ok(())
+    }
+
+    /// Rows whose registers are all uniform.
+    fn uniform_rows(&self) -> Vec<u32> {
+        let Some(strides) = &self.strides else { return Vec::new() };
+        let mut uniform = vec![false; self.allocation.rows as usize];
+        let mut varies = uniform.clone();
+        for id in (0..self.function.registers.len()).map(|index| ptx_frontend::RegId(index as u32)) {
+            let RegisterSlot { slot, rows } = self.allocation.slot(id);
+            // Some are constants, and nowhere in the frame.
+            if !slot.is_frame() {
+                continue;
+            }
+            let of = if strides.has_one_value(id) { &mut uniform } else { &mut varies };
+            (slot.row()..slot.row() + u32::from(rows)).for_each(|row| of[row as usize] = true);
+        }
+        (0..self.allocation.rows).filter(|&row| uniform[row as usize] && !varies[row as usize]).collect()
     }
 
     /// Marks the lane operation before the branch that ends a block, which starts at `start`: both run

@@ -84,6 +84,11 @@ impl<'a> Strides<'a> {
         self.uniform.computes.get(instruction as usize).is_some_and(|computes| *computes)
     }
 
+    /// Whether all lanes have one value in a register that stand at one place.
+    pub(super) fn has_one_value(&self, register: RegId) -> bool {
+        self.uniform.has(register)
+    }
+
     /// How a base of addresses lies.
     pub(super) fn of(&self, base: AddressBase) -> Spread {
         match base {

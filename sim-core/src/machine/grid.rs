@@ -91,6 +91,9 @@ const FEW: u64 = 4;
 /// Warp instructions after which compiling a kernel pays: about a millisecond of the interpreter.
 const COLD: u64 = 200_000;
 
+/// Warp instructions that take as long as compiling an instruction.
+const PRICE: u64 = 3000;
+
 /// Has cache lines of its own: workers write to it often, and read what would lie beside it.
 #[repr(align(128))]
 pub(super) struct Apart<T>(pub(super) T);
@@ -209,7 +212,7 @@ impl<'a> Grid<'a> {
             cold: match options.engine.chosen() {
                 _ if !jit::Compiled::can(level) => u64::MAX,
                 Engine::Interpreter => u64::MAX,
-                Engine::Auto => COLD,
+                Engine::Auto => options.compile_after.unwrap_or(COLD + PRICE * code.kernel_steps()),
                 Engine::Compiled => 0,
             },
             resident_limit: (resident_limit / cluster.count().max(1) as u64).max(1),

@@ -34,8 +34,6 @@ const _: () = assert!(
         && std::mem::offset_of!(Hint, writable) == std::mem::offset_of!(Window, writable)
 );
 
-/// Warp instructions that take as long as compiling one.
-const PRICE: u64 = 3000;
 /// Instructions of a kernel that is compiled, at most: code takes about half a kilobyte an instruction.
 const MOST_STEPS: u64 = 20_000;
 
@@ -151,11 +149,9 @@ impl<O: Observer> Worker<'_, O> {
     #[cold]
     fn compile(&mut self) {
         let (grid, kernel) = (self.grid, self.grid.kernel);
-        let steps = grid.code.functions.first().map_or(0, |kernel| u64::from(kernel.end));
-        let enough = if grid.cold == 0 { 0 } else { grid.cold + PRICE * steps };
         let known = kernel.compiled.get().is_some();
-        if known || kernel.heat.load(Relaxed).saturating_add(self.stats.warp_instructions) >= enough {
-            let compiled = kernel.compiled.get_or_init(|| match steps <= MOST_STEPS {
+        if known || kernel.heat.load(Relaxed).saturating_add(self.stats.warp_instructions) >= grid.cold {
+            let compiled = kernel.compiled.get_or_init(|| match grid.code.kernel_steps() <= MOST_STEPS {
                 true => {
                     let least = if grid.cold == 0 { [1; 2] } else { LEAST };
                     Compiled::new(&program(grid.code, least, grid.level), grid.level)

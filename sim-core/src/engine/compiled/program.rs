@@ -22,6 +22,7 @@ pub(super) fn program(code: &Code, least: [u32; 2], level: SimdLevel) -> Program
     let Some(kernel) = code.functions.first() else { return Program::default() };
     let mut program = Program {
         rows: kernel.rows,
+        uniform_rows: kernel.uniform_rows.clone(),
         least,
         all: least[0] <= 1,
         waits: code.insts.iter().any(awaits),
