@@ -153,18 +153,19 @@ impl Machine<'_> {
         let next = if of == Constant::Program(None) { self.next_access(issued) } else { None };
         let number = self.residents[self.warps[index as usize].resident as usize].multiprocessor;
         let multiprocessor = &mut self.multiprocessors[number as usize];
-        let (chip, behind) = (self.chip, &mut self.constants_behind);
+        let (chip, behind, group) = (self.chip, &mut self.constants_behind, multiprocessor.asker.group);
+        let constants = &mut multiprocessor.constants;
         Some(match of {
             Constant::Launch(_) if op.unit != Unit::Constant => return None,
-            Constant::Launch(offset) => multiprocessor.of_launch(chip, behind, offset, now).max(now),
+            Constant::Launch(offset) => constants.of_launch(chip, behind, group, offset, now).max(now),
             Constant::Program(Some(offset)) => {
                 let line = SAID | u32::from(offset / chip.constant.line);
-                multiprocessor.of_program(chip, behind, line, now)
+                constants.of_program(chip, behind, group, line, now)
             }
             Constant::Program(None) => match next? {
                 Access::Constants { line, words } => {
                     let others = f64::from(words.max(1) - 1);
-                    multiprocessor.of_program(chip, behind, line & !SAID, now) + others * chip.constant.word
+                    constants.of_program(chip, behind, group, line & !SAID, now) + others * chip.constant.word
                 }
                 _ => return None,
             },
@@ -209,7 +210,8 @@ impl Machine<'_> {
         if op.unit != Unit::Constant
             && let Some(Constant::Launch(offset)) = op.constant
         {
-            let there = multiprocessor.of_launch(self.chip, &mut self.constants_behind, offset, when);
+            let (group, behind) = (multiprocessor.asker.group, &mut self.constants_behind);
+            let there = multiprocessor.constants.of_launch(self.chip, behind, group, offset, when);
             if there > when {
                 (when, why) = (there, Stall::Constant);
             }

@@ -7,11 +7,11 @@ use crate::cache::Cache;
 use crate::chip::Chip;
 use crate::code::Unit;
 use crate::constants::Constants;
+use crate::fetch;
 use crate::fetch::Fetch;
 use crate::memory::{Asker, Change, Memory, Written};
 use crate::work::Stay;
 use crate::work::{Block, Step, parts};
-use crate::{constants, fetch};
 
 /// Why a warp does not issue, as Nsight Compute names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,28 +234,6 @@ impl Multiprocessor {
     /// When the line of an instruction is there, if it is wanted at a time.
     pub(crate) fn fetched(&mut self, chip: &Chip, behind: &mut fetch::Behind, op: u32, now: f64) -> f64 {
         self.fetch.instruction(chip, behind, self.asker.group, op, now)
-    }
-
-    /// When a constant of the launch is there.
-    pub(crate) fn of_launch(
-        &mut self,
-        chip: &Chip,
-        behind: &mut constants::Behind,
-        offset: u16,
-        now: f64,
-    ) -> f64 {
-        self.constants.of_launch(chip, behind, self.asker.group, offset, now)
-    }
-
-    /// When a line of the program's constants is there.
-    pub(crate) fn of_program(
-        &mut self,
-        chip: &Chip,
-        behind: &mut constants::Behind,
-        line: u32,
-        now: f64,
-    ) -> f64 {
-        self.constants.of_program(chip, behind, self.asker.group, line, now)
     }
 
     /// When the page of a line is known.

@@ -123,8 +123,8 @@ fn waits(module: &Module, body: &Body, turn: Range<usize>) -> bool {
 /// Whether registers that one turn hands to the next say no more than how long it takes: nobody reads them behind the loop, and
 /// whether it ends does not follow from them.
 fn only_delays(module: &Module, body: &Body, turn: Range<usize>, carried: &BTreeSet<RegId>) -> bool {
-    let outside = body.instructions.iter().enumerate().filter(|(at, _)| !turn.contains(at));
-    if outside.into_iter().any(|(_, of)| !uses(module, body, of).read.is_disjoint(carried)) {
+    let mut outside = body.instructions.iter().enumerate().filter(|(at, _)| !turn.contains(at));
+    if outside.any(|(_, of)| !uses(module, body, of).read.is_disjoint(carried)) {
         return false;
     }
     let branches: Vec<(usize, usize)> =
