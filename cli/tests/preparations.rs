@@ -247,6 +247,7 @@ fn settings_of_frameworks_are_the_user_s_first() {
         ("TORCHINDUCTOR_FORCE_FILTER_REDUCTION_CONFIGS", "1", "0"),
         ("TORCHINDUCTOR_USE_EXPERIMENTAL_BENCHMARKER", "0", "1"),
         ("TORCHINDUCTOR_SHAPE_PADDING", "0", "1"),
+        ("USE_PYTORCH_KERNEL_CACHE", "0", "1"),
         ("XLA_PYTHON_CLIENT_PREALLOCATE", "false", "true"),
     ];
     let (without, with) = (shown(&[]), shown(&settings.map(|(name, _, own)| (name, own))));

@@ -223,6 +223,8 @@ fn variables(
         ),
         // Versions before that setting measure with eager operators whether to pad products of matrices.
         ("TORCHINDUCTOR_SHAPE_PADDING", unless_set("TORCHINDUCTOR_SHAPE_PADDING", "0")),
+        // Kernels that PyTorch made for a GPU with the same home are machine code.
+        ("USE_PYTORCH_KERNEL_CACHE", unless_set("USE_PYTORCH_KERNEL_CACHE", "0")),
         // PyCUDA and others have nvcc make cubins while they run, which have their PTX with line information alone.
         ("NVCC_APPEND_FLAGS", with_flags("NVCC_APPEND_FLAGS", &["-lineinfo"])),
         // Numba's own search for it.
