@@ -1,5 +1,5 @@
-"""JAX's factorisations, Fourier transforms, sparse matrices and grouped convolutions under ``warpgrind exec``, beside the CPU's: run by
-``test_jax.py`` with ``warpgrind.jax``.
+"""JAX's factorisations, Fourier transforms, sparse matrices, grouped convolutions and odd products under ``warpgrind exec``, beside the
+CPU's: run by ``test_jax.py`` with ``warpgrind.jax``.
 """
 
 import sys
@@ -23,6 +23,15 @@ symmetric = a @ a.T + 6 * np.eye(6, dtype=np.float32)
 several = np.stack([symmetric, 2 * symmetric])
 z = a + 1j * a.T
 diagonals = [random.rand(6).astype(np.float32) + offset for offset in (0, 4, 0)]
+
+
+
+def asked_of_gpus(x: Any) -> list[Any]:
+    """A matrix as BCOO and BCSR, whose products are cuSPARSE's on a GPU where that is asked for."""
+    jax.config.update("jax_bcoo_cusparse_lowering", True)
+    whole = sparse.BCOO.fromdense(x, nse=36)
+    return [whole, sparse.BCSR.from_bcoo(whole)]
+
 
 #: Each result, as a function of arrays.
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -62,9 +71,22 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: [kind.fromdense(x, nse=20) @ y for kind in (sparse.COO, sparse.CSR, sparse.BCOO)],
         (np.where(a > 0.3, a, 0), a),
     ),
+    "sparse products of GPUs": (
+        lambda x, y: [one @ other for one in asked_of_gpus(x) for other in (y, y[:, 0])] + [asked_of_gpus(x)[0].T @ y],
+        (np.where(a > 0.3, a, 0), a),
+    ),
     "a sparse system": (
         spsolve,
         (np.arange(1, 7, dtype=np.float32), np.arange(6, dtype=np.int32), np.arange(7, dtype=np.int32), a[0]),
+    ),
+    # No tile fits rows of three times five: such a program is compiled again without tiles.
+    "a product of odd dimensions put together": (
+        lambda x, y: jax.grad(lambda x, y: (jnp.einsum("bhtd,hdo->bto", x, y) ** 3).sum(), (0, 1))(x, y),
+        (random.randn(3, 2, 5, 8).astype(np.float32), random.randn(2, 8, 16).astype(np.float32)),
+    ),
+    "an image in another size": (
+        lambda x: jax.image.resize(x, (2, 31, 23, 3), "bicubic"),
+        (random.randn(2, 16, 16, 3).astype(np.float32),),
     ),
     "random numbers with a covariance": (
         lambda c: jax.random.multivariate_normal(jax.random.key(3), jnp.zeros(6), c, (4,)),

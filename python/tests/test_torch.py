@@ -91,6 +91,14 @@ def test_what_only_gpus_have_is_named() -> None:
     )
     assert done.returncode == 1
     assert "NotImplementedError: warpgrind: aten._cslt_compress.default" in done.stderr
+    done = run(
+        "-c",
+        "import torch, warpgrind.torch\n"
+        "with warpgrind.torch.eager():\n"
+        "    torch.quantize_per_tensor(torch.ones(8, device='cuda'), 0.1, 2, torch.qint8)\n",
+    )
+    assert done.returncode == 1
+    assert "NotImplementedError: warpgrind: eager operators on quantized tensors of a device" in done.stderr
 
 
 def test_a_script_is_wanted() -> None:

@@ -4,7 +4,7 @@ XLA has cuSOLVER, cuBLAS and cuFFT compute the first two, which have NVIDIA's ru
 module a program that is compiled for the device calls back to the host for them, where JAX's own kernels for the CPU compute them with
 the CPU's rounding. Sparse matrices are compiled for the device instead of calling cuSPARSE. All else runs as without this module,
 but for convolutions in groups of the batch, as in gradients of grouped and depthwise ones: without cuDNN XLA forgets the groups, and
-they are compiled as groups of features.
+they are compiled as groups of features. Products whose dimensions none of XLA's tiles fits, which cuBLAS computes on a GPU, are loops.
 
 Where this package is installed, JAX enables it by itself under ``warpgrind exec``. Where it is only found, a script that knows nothing of
 it, and a process, before anything is compiled that needs it, do so with::
@@ -24,9 +24,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import compiler
 from jax._src.interpreters import mlir
 from jax._src.lax import linalg
-from jax.experimental.sparse import coo, csr
+from jax.experimental.sparse import _lowerings as sparse_products
+from jax.experimental.sparse import bcoo, bcsr, coo, csr
 from jax.experimental.sparse import linalg as sparse_linalg
 from jax.extend.core import Primitive
 
@@ -82,6 +84,39 @@ def _convolution(otherwise: Any) -> Any:
     return rule
 
 
+def _sparse_product(data: Any, rows: Any, columns: Any, x: Any, *, transpose: bool, shape: tuple[int, int]) -> Any:
+    """A matrix, given by its elements in some order, times a vector or a matrix."""
+    to, of = (columns, rows) if transpose else (rows, columns)
+    elements = data.reshape(-1, *(1,) * (x.ndim - 1))
+    return jnp.zeros((shape[1 if transpose else 0], *x.shape[1:]), x.dtype).at[to].add(elements * x[of])
+
+
+def _sparse_product_by_rows(data: Any, columns: Any, begins: Any, x: Any, **parameters: Any) -> Any:
+    """The same where the elements are given row by row."""
+    rows = jnp.searchsorted(begins, jnp.arange(data.size), side="right") - 1
+    return _sparse_product(data, rows, columns, x, **parameters)
+
+
+def _compiled(otherwise: Any) -> Any:
+    """How a program is compiled: as `otherwise` does it, and without tiles where none fits a product of it."""
+
+    def compiled(*arguments: Any, **named: Any) -> Any:
+        try:
+            return otherwise(*arguments, **named)
+        except jax.errors.JaxRuntimeError as error:
+            options = [one for one in (*arguments, *named.values()) if hasattr(one, "env_option_overrides")]
+            if not options or "No supported config found" not in str(error):
+                raise
+        given = list(options[0].env_option_overrides)
+        options[0].env_option_overrides = [*given, ("xla_gpu_enable_triton_gemm", False)]
+        try:
+            return otherwise(*arguments, **named)
+        finally:
+            options[0].env_option_overrides = given
+
+    return compiled
+
+
 def enable() -> None:
     """Has the host compute factorisations and Fourier transforms, in whatever is compiled from here on."""
     platforms = jax.config.jax_platforms
@@ -95,8 +130,13 @@ def enable() -> None:
     for primitive in [*_primitives(linalg, sparse_linalg), jax.lax.fft_p]:
         mlir.register_lowering(primitive, _called_back(primitive), platform="cuda")
     # Without a GPU's own way they are compiled as for any other device.
-    for primitive in _primitives(coo, csr):
+    for primitive in _primitives(coo, csr, bcoo, bcsr):
         mlir._platform_specific_lowerings["cuda"].pop(primitive, None)
+    # These have no other way.
+    for kind, function in (("coo", _sparse_product), ("csr", _sparse_product_by_rows)):
+        for primitive in (getattr(sparse_products, f"{kind}_sp{operand}_p") for operand in ("mv", "mm")):
+            mlir.register_lowering(primitive, mlir.lower_fun(function, multiple_results=False), platform="cuda")
+    compiler.backend_compile_and_load = _compiled(compiler.backend_compile_and_load)
 
 
 def main(arguments: list[str]) -> None:

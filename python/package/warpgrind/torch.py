@@ -273,9 +273,7 @@ class _Copies:
                 self._storages[tensor.untyped_storage()._cdata] = (there, _empty_like(there, device="cpu"))
 
     def _strided(self, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.is_quantized or tensor.is_nested:
-            kind = "quantized" if tensor.is_quantized else "nested"
-            raise NotImplementedError(f"warpgrind: eager operators on {kind} tensors of a device are not computed")
+        _refuse_kinds(tensor)
         there = _bytes_of(tensor)
         key = tensor.untyped_storage()._cdata
         if key not in self._storages:
@@ -318,6 +316,13 @@ def _of_parts(tensor: torch.Tensor, moved: Callable[[torch.Tensor], torch.Tensor
     )
 
 
+def _refuse_kinds(tensor: torch.Tensor) -> None:
+    """Fails for a strided tensor that is more than its bytes."""
+    if tensor.is_quantized or tensor.is_nested:
+        kind = "quantized" if tensor.is_quantized else "nested"
+        raise NotImplementedError(f"warpgrind: eager operators on {kind} tensors of a device are not computed")
+
+
 def _zeros(tensor: torch.Tensor, device: torch.device | str | None) -> torch.Tensor:
     """A tensor of zeros without memory, as derivatives use it, somewhere else."""
     return torch._efficientzerotensor(tensor.size(), dtype=tensor.dtype, device=device)
@@ -329,6 +334,7 @@ def _there(tensor: torch.Tensor, device: torch.device | None, capture: _Capture 
         return _zeros(tensor, device)
     if tensor.layout != torch.strided:
         return _of_parts(tensor, lambda part: _there(part, device, capture))
+    _refuse_kinds(tensor)
     packed = tensor if _is_dense(tensor) else tensor.contiguous()
     storage = _empty(_span(packed), dtype=packed.dtype, device=device)
     source = packed.as_strided((_span(packed),), (1,), packed.storage_offset())
