@@ -1,6 +1,6 @@
 //! Weights and sums of linear filtering.
 
-use super::coordinate::WHOLE;
+use super::coordinate::{WEIGHT_BITS, WHOLE};
 use super::srgb;
 
 /// The weight and the value of a texel; neither where there is none. One whose weight was rounded to nothing has its value.
@@ -10,6 +10,8 @@ pub(super) type Weighted = (u32, u32);
 #[derive(Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub slices: &'a [[Weighted; 4]],
+    /// By number, the slices behind which floats are added to what was before them.
+    pub ends: u32,
     pub bits: u32,
 }
 
@@ -57,49 +59,84 @@ struct Parts {
     exponent: i32,
 }
 
+/// How floats are added: the significant bits that texels have, and those that are kept below them where they are aligned.
+#[derive(Clone, Copy)]
+struct Adder {
+    digits: u32,
+    guard: u32,
+}
+
 /// A sum of floats: an integer and the exponent of its last bit.
 #[derive(Clone, Copy)]
 struct Sum {
     value: i128,
     exponent: i32,
+    /// The exponent of the largest texel's first bit.
+    largest: i32,
 }
 
 impl Sum {
+    /// Zero, which nothing is aligned to.
+    const NONE: Self = Self { value: 0, exponent: 0, largest: i32::MIN };
+}
+
+impl Adder {
     /// The sum of a slice's texels. Significands are aligned to the largest exponent with `guard` bits more, and cut.
-    fn of_slice(slice: &[Weighted; 4], bits: u32, guard: u32, parts: impl Fn(u32) -> Parts) -> Option<Self> {
+    fn slice(self, slice: &[Weighted; 4], bits: u32, parts: impl Fn(u32) -> Parts) -> Sum {
         // Zeros have no exponent that could be aligned.
         let seen = || {
             let used = slice.iter().filter(|(weight, _)| *weight != 0);
             used.map(|&(weight, bits)| (weight, parts(bits))).filter(|(_, parts)| parts.significand != 0)
         };
-        let largest = seen().map(|(_, parts)| parts.exponent).max()?;
-        let mut sum = 0i128;
+        let Some(largest) = seen().map(|(_, parts)| parts.exponent).max() else { return Sum::NONE };
+        let mut value = 0i128;
         for (weight, Parts { negative, significand, exponent }) in seen() {
             let shift = (largest - exponent).min(63) as u32;
-            let term = i128::from(((significand << guard) >> shift) * u64::from(weight));
-            sum += if negative { -term } else { term };
+            let term = i128::from(((significand << self.guard) >> shift) * u64::from(weight));
+            value += if negative { -term } else { term };
         }
-        Some(Self { value: sum, exponent: largest - (guard + bits) as i32 })
+        Sum {
+            value,
+            exponent: largest - (self.guard + bits) as i32,
+            largest: largest + self.digits as i32 - 1,
+        }
     }
 
-    /// With another slice's: aligned to the larger one with two bits more, and rounded down. On an H200, where slices
-    /// differ by many orders of magnitude, one sum in a thousand differs in its last bit; which, is not understood.
-    fn with(self, other: Self) -> Self {
-        const GUARD: i32 = 2;
-        let exponent = self.exponent.max(other.exponent) - GUARD;
-        let aligned = |sum: Self| match exponent - sum.exponent {
+    /// Sums that are added at once: aligned to the largest, whose exponent counts in steps of four, and each rounded down. What
+    /// is kept are up to three bits below those of its slice, of weights of eight bits.
+    fn together(self, sums: impl Iterator<Item = Sum> + Clone) -> Sum {
+        const STEP: i32 = 4;
+        let mut seen = sums.filter(|sum| sum.largest != i32::MIN);
+        let Some(largest) = seen.clone().map(|sum| sum.largest).max() else { return Sum::NONE };
+        if let (Some(alone), None) = {
+            let mut seen = seen.clone();
+            (seen.next(), seen.next())
+        } {
+            return alone;
+        }
+        let below = (self.digits + self.guard + WEIGHT_BITS) as i32 + 2;
+        let exponent = (largest + 3).div_euclid(STEP) * STEP - below;
+        let aligned = |sum: Sum| match exponent - sum.exponent {
             shift @ 1.. => sum.value >> shift.min(127),
             shift => sum.value << -shift,
         };
-        Self { value: aligned(self) + aligned(other), exponent }
+        Sum { value: seen.by_ref().map(aligned).sum(), exponent, largest }
     }
-}
 
-/// The sum of all texels: sign, magnitude and exponent of the last bit.
-fn float_sum(terms: Terms<'_>, guard: u32, parts: impl Fn(u32) -> Parts) -> (bool, u128, i32) {
-    let sums = terms.slices.iter().filter_map(|slice| Sum::of_slice(slice, terms.bits, guard, &parts));
-    let Some(Sum { value, exponent }) = sums.reduce(Sum::with) else { return (false, 0, 0) };
-    (value < 0, value.unsigned_abs(), exponent)
+    /// The sum of all texels: sign, magnitude and exponent of the last bit.
+    fn sum(self, terms: Terms<'_>, parts: impl Fn(u32) -> Parts) -> (bool, u128, i32) {
+        let mut sum = Sum::NONE;
+        let mut begin = 0;
+        for end in 1..=terms.slices.len() {
+            if end == terms.slices.len() || terms.ends >> (end - 1) & 1 != 0 {
+                let slices = terms.slices[begin..end].iter();
+                let sums = slices.map(|slice| self.slice(slice, terms.bits, &parts));
+                sum = self.together(std::iter::once(sum).chain(sums));
+                begin = end;
+            }
+        }
+        (sum.value < 0, sum.value.unsigned_abs(), sum.exponent)
+    }
 }
 
 /// `magnitude` times 2 to the `exponent`, to a float of `digits` bits and exponents from `lowest` (of the leading bit) on,
@@ -168,7 +205,7 @@ pub(super) fn single(terms: Terms<'_>) -> u32 {
         let significand = if exponent == 0 { 0 } else { fraction | 1 << 23 };
         Parts { negative: bits >> 31 != 0, significand, exponent: exponent.max(1) - 127 - 23 }
     };
-    let (negative, magnitude, exponent) = float_sum(terms, 4, parts);
+    let (negative, magnitude, exponent) = Adder { digits: 24, guard: 4 }.sum(terms, parts);
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
         return zero(terms);
@@ -191,7 +228,7 @@ pub(super) fn half(terms: Terms<'_>) -> u32 {
     if let Some(special) = special(terms) {
         return special.bits(0x7fff_e000);
     }
-    let sum = float_sum(terms, 4, |bits: u32| {
+    let sum = Adder { digits: 11, guard: 4 }.sum(terms, |bits: u32| {
         if bits << 1 == 0 {
             return Parts { negative: false, significand: 0, exponent: 0 };
         }
@@ -206,7 +243,7 @@ pub(super) fn half(terms: Terms<'_>) -> u32 {
 
 /// Weighted texels that are sRGB bytes, as linear light of eight bits, aligned without more.
 pub(super) fn srgb(terms: Terms<'_>) -> u32 {
-    let sum = float_sum(terms, 0, |byte: u32| {
+    let sum = Adder { digits: 8, guard: 0 }.sum(terms, |byte: u32| {
         let (significand, exponent) = srgb::parts(byte as u8);
         Parts { negative: false, significand, exponent }
     });
@@ -243,5 +280,55 @@ impl Terms<'_> {
     /// A sum without the weights' fraction bits: the nearest integer, halves up.
     pub(super) fn nearest(self, sum: i64) -> i32 {
         ((sum + (1 << (self.bits - 1))) >> self.bits) as i32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two floats of two levels near a tie, of each exponent modulo four: the weight of the second, both, and the sum.
+    #[test]
+    fn floats_are_aligned_in_steps_of_four_as_on_an_h200() {
+        for (second, a, b, sum) in [
+            (77, 0xc186_7fbe, 0xb629_8a22, 0xc13c_16a4),
+            (128, 0xc9ea_d341, 0xbe3f_fd38, 0xc96a_d342),
+            (128, 0xca44_aa53, 0xbebf_f2f3, 0xc9c4_aa55),
+            (77, 0xbe00_d2eb, 0x3162_7e83, 0xbdb4_26f5),
+            (77, 0xc8ad_975e, 0xbb1e_c609, 0xc872_c1ae),
+            (77, 0xc2de_7dbf, 0x35ad_8a79, 0xc29b_91ec),
+            (19, 0xbd87_dbc0, 0x2c78_3aa0, 0xbd7b_8ce1),
+            (19, 0xc8b9_7c62, 0xbea6_b2c5, 0xc8ab_b827),
+            (19, 0xbd7c_1a75, 0xb37f_24c4, 0xbd69_647f),
+            (1, 0xc1ea_50a8, 0xba13_fe52, 0xc1e9_6658),
+            (1, 0xcb6c_544e, 0x4248_0f73, 0xcb6b_67fa),
+            (1, 0xbd24_c4d8, 0xb4af_f2aa, 0xbd24_2013),
+        ] {
+            let none = [(0, 0); 3];
+            let level = |weight, value| [(weight, value), none[0], none[1], none[2]];
+            let slices = &[level(WHOLE - second, a), level(second, b)];
+            let given = single(Terms { slices, ends: 0b10, bits: WEIGHT_BITS });
+            assert_eq!(given, sum, "{a:#x} and {second} of {b:#x}: {given:#x}");
+        }
+    }
+
+    /// Two levels of a volume. Each level's two slices are rounded down at once with what was before them: one after the other
+    /// they would come to more.
+    #[test]
+    fn slices_of_a_level_are_added_at_once_as_on_an_h200() {
+        let floats = &[
+            [(22, 0xc440_349d), (22, 0x4425_4000), (65, 0x44d2_5001), (66, 0x2f93_6000)],
+            [(7, 0xbbd2_c091), (7, 0xa9e4_0dd5), (22, 0xa747_6000), (22, 0xbb19_e000)],
+            [(6, 0xbee6_2639), (6, 0x3f7a_e000), (1, 0xaf51_f829), (1, 0xbb24_2000)],
+            [(4, 0xca93_0000), (4, 0x4a9e_e000), (0, 0x4b07_8ad3), (1, 0x4b29_e001)],
+        ];
+        assert_eq!(single(Terms { slices: floats, ends: 0b1010, bits: WEIGHT_BITS }), 0x4743_41f2);
+        let halves = &[
+            [(15, 0x3e7f_6000), (44, 0x3cdc_8000), (2, 0x3540_0000), (6, 0x3eb9_a000)],
+            [(15, 0xba6f_a000), (44, 0xba3e_2000), (2, 0x3c34_a000), (6, 0xbd59_4000)],
+            [(4, 0x3570_0000), (7, 0xbd22_0000), (19, 0x3e40_6000), (31, 0x3d8d_6000)],
+            [(4, 0xc6b9_2000), (7, 0x466e_8000), (19, 0x3e13_0000), (31, 0xbe5d_c000)],
+        ];
+        assert_eq!(half(Terms { slices: halves, ends: 0b1010, bits: WEIGHT_BITS }), 0x423c_a000);
     }
 }

@@ -104,6 +104,11 @@ impl Format {
         }
     }
 
+    /// How many slices of planes a filter adds at once, as an H200 does with texels of four channels.
+    pub(super) const fn slices_at_once(self) -> usize {
+        if self.channel.bytes() * self.channels as u32 > 4 { 2 } else { 4 }
+    }
+
     /// The channels that launch files say: of blocks, 4 where the fourth one reads as one, or else 1.
     pub const fn said_channels(self) -> u8 {
         match self.blocks {
@@ -239,7 +244,8 @@ impl Kind {
             return self.result(value);
         }
         let none = (0, 0);
-        self.filtered(filter::Terms { slices: &[[(WHOLE, value), none, none, none]], bits: WEIGHT_BITS })
+        let slices = &[[(WHOLE, value), none, none, none]];
+        self.filtered(filter::Terms { slices, ends: 0, bits: WEIGHT_BITS })
     }
 }
 

@@ -60,6 +60,8 @@ struct Terms<const N: usize> {
     slices: [[Term; 4]; N],
     /// Slices that have texels.
     count: usize,
+    /// The last ones of those that are added at once, by number.
+    ends: u32,
 }
 
 /// What a read covers: two slices of two levels, or one of each tap.
@@ -309,7 +311,7 @@ fn filtered<const N: usize, T: Texels>(
         return Ok([0; 4]);
     }
     let levels = lod::levels(detail, &texture.sampler, image.levels.len());
-    let mut terms = Terms { slices: [[Term::default(); 4]; N], count: 0 };
+    let mut terms = Terms { slices: [[Term::default(); 4]; N], count: 0, ends: 0 };
     // One tap's weights have fewer bits.
     let bits = if footprint.is_round() { WEIGHT_BITS } else { FINEST_BITS };
     for (level, which) in [(levels.first, Which::First), (levels.second, Which::Second)] {
@@ -319,6 +321,11 @@ fn filtered<const N: usize, T: Texels>(
             let steps = [u, v, 0];
             let offset = [0, 1, 2].map(|axis| Offset { texels: fetch.offset[axis], steps: steps[axis] });
             terms.add(texture, &axes, offset, level, (weight, bits - taps.bits));
+            // A volume's two slices of a level are added at once; those of planes whatever level they are of.
+            let at_once = if image.shape == Shape::ThreeD { 1 } else { image.format.slices_at_once() };
+            if terms.count % at_once == 0 {
+                terms.ends |= 1 << (terms.count - 1);
+            }
         }
     }
     let Sampler { integers, srgb, border, .. } = texture.sampler;
@@ -353,7 +360,7 @@ fn filtered<const N: usize, T: Texels>(
         *result = if alone {
             kind.result(values[0][0].1)
         } else {
-            kind.filtered(filter::Terms { slices: &values[..terms.count], bits })
+            kind.filtered(filter::Terms { slices: &values[..terms.count], ends: terms.ends, bits })
         };
     }
     Ok(result)
@@ -442,7 +449,7 @@ pub(crate) fn gather<T: Texels>(
         weights[number] = WHOLE;
         filter::share(&mut weights, number);
         let slice = [0, 1, 2, 3].map(|texel| (weights[texel], values[texel]));
-        kind.filtered(filter::Terms { slices: &[slice], bits: WEIGHT_BITS })
+        kind.filtered(filter::Terms { slices: &[slice], ends: 0, bits: WEIGHT_BITS })
     };
     Ok([2, 3, 1, 0].map(gathered))
 }
