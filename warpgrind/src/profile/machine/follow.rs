@@ -51,6 +51,9 @@ const LOOK: u32 = 1 << 10;
 
 /// States that are looked at before one is found that all ways lead through.
 const MOST_STATES: usize = 1 << 18;
+/// Steps that a way may take one after the other without any that does what the PTX does, by blocks of machine code. More are a loop
+/// that one does not come out of.
+const MOST_IDLE: usize = 1 << 6;
 const END: u32 = u32::MAX;
 const DEEPEST: u32 = 1 << 12;
 
@@ -138,6 +141,8 @@ struct Search<'a> {
     heap: BinaryHeap<Reverse<(u32, u64, u32)>>,
     stacks: Stacks,
     path: Path,
+    /// How long the path was when it last did what the PTX does.
+    busy: usize,
     /// How far one came, and what was missing there.
     furthest: (u32, Vec<u32>),
     /// Where the node leads that is looked at.
@@ -200,6 +205,7 @@ impl<'a> Follower<'a> {
             heap: BinaryHeap::new(),
             stacks: Stacks::default(),
             path: Path::default(),
+            busy: 0,
             furthest: (0, Vec::new()),
             next: Vec::new(),
             room: Room::default(),
@@ -321,7 +327,8 @@ impl Search<'_> {
             let at = if is_alone { self.commit(at) } else { at };
             loop {
                 steps = steps.wrapping_add(1);
-                if self.nodes.len() > MOST_STATES || steps.is_multiple_of(LOOK) && self.of.limit.is_over() {
+                let is_over = steps.is_multiple_of(LOOK) && self.of.limit.is_over();
+                if self.nodes.len() > MOST_STATES || self.is_idle() || is_over {
                     break 'nodes;
                 }
                 self.look(at);
@@ -331,6 +338,7 @@ impl Search<'_> {
                         self.begin();
                         let Arrival { state, step, cost } = only;
                         self.path.steps.push(step);
+                        self.came(self.nodes[0].state.done, state.done);
                         self.nodes[0] = Node { state, cost, step, best: NONE, others: NONE, closed: true };
                         self.next.clear();
                     }
@@ -358,6 +366,18 @@ impl Search<'_> {
                 Err(Stuck { at, suspects })
             }
         }
+    }
+
+    /// The path is longer, and so much is done.
+    fn came(&mut self, before: u32, done: u32) {
+        if done > before {
+            self.busy = self.path.steps.len();
+        }
+    }
+
+    /// Whether the path goes round a loop that does nothing of what the PTX does.
+    fn is_idle(&self) -> bool {
+        self.path.steps.len() - self.busy > MOST_IDLE * (MOST_IDLE + self.of.graph.blocks.len())
     }
 
     /// Looks where a node leads.
@@ -439,11 +459,35 @@ impl Search<'_> {
             at = best;
         }
         self.path.steps[first..].reverse();
+        self.came(self.nodes[0].state.done, self.nodes[last as usize].state.done);
         let node = Node { best: NONE, others: NONE, ..self.nodes[last as usize] };
         self.known.clear();
         self.edges.clear();
         self.nodes.clear();
         self.nodes.push(node);
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::follow;
+    use super::super::listing;
+    use super::super::ways::{Position, Ways};
+
+    #[test]
+    fn loops_that_one_does_not_come_out_of_are_left() {
+        // Two blocks that lead to each other, and what the thread does is behind them.
+        let text = "kernel k\n1 S2R\n1 IADD3\n0 BRA +2\n0 EXIT\n0 IADD3\n0 BRA -4\n3 STG.E\n0 EXIT\n";
+        let listing = listing::read(text).unwrap().remove("k").unwrap();
+        let position = |(line, op): (u32, &str)| Position { line, op: op.into() };
+        let positions = [(1, "mov.u32"), (5, "st.global.u32"), (6, "ret")];
+        let ways = Ways {
+            ways: vec![vec![(0, 3)]],
+            warps: vec![([1; 32], 1)],
+            positions: positions.map(position).to_vec(),
+            ..Ways::default()
+        };
+        assert_eq!(follow(&listing, &ways).warps, (0, 1));
     }
 }
