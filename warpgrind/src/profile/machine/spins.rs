@@ -72,6 +72,24 @@ pub fn hands_out(module: &Module) -> bool {
     })
 }
 
+/// Whether threads of a module go round a loop that reads what others write in theirs: how many turns it takes depends on how far the
+/// others are. A turn does more than to wait, as it writes too.
+pub fn polls(module: &Module) -> bool {
+    const STRONG: [Modifier; 4] =
+        [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release];
+    let bodies = module.functions.iter().filter_map(|function| function.body.as_ref());
+    bodies.into_iter().any(|body| {
+        let does = |turn: &Range<usize>, opcode: Opcode| {
+            body.instructions[turn.clone()].iter().any(|ptx| {
+                let op = module.op(ptx);
+                let elsewhere = op.modifiers.has(Modifier::Shared) || op.modifiers.has(Modifier::SharedCta);
+                op.opcode == opcode && !elsewhere && STRONG.iter().any(|of| op.modifiers.has(*of))
+            })
+        };
+        rounds(module, body).any(|turn| does(&turn, Opcode::Ld) && does(&turn, Opcode::St))
+    })
+}
+
 /// Ranges of instructions that end with a branch to their beginning, if they are short.
 fn turns<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<usize>> + 'a {
     rounds(module, body).filter(|turn| turn.len() <= LONGEST)
@@ -241,6 +259,25 @@ mod tests {
         assert!(!next("atom.shared.add.u32 %r0, [%r2], 1;"));
         assert!(!next("atom.global.max.u32 %r0, [%d0], 1;"));
         assert!(!hands("atom.global.add.u32 %r0, [%d0], 1;"), "it is done once");
+    }
+
+    #[test]
+    fn who_polls_reads_and_writes_in_a_loop() {
+        let polled = |body: &str| {
+            let text = format!(
+                ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
+            );
+            polls(&ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap())
+        };
+        let turn = |all: &str| polled(&format!("L:\n{all}\nsetp.lt.u32 %p, %r0, 99;\n@%p bra L;"));
+        assert!(turn("ld.volatile.global.u32 %r0, [%d0];\nst.volatile.global.u32 [%d1], %r0;"));
+        assert!(turn("ld.relaxed.gpu.global.u32 %r0, [%d0];\nst.release.gpu.global.u32 [%d1], %r0;"));
+        assert!(
+            !turn("ld.volatile.global.u32 %r0, [%d0];\nst.global.u32 [%d1], %r0;"),
+            "nobody sees it in time"
+        );
+        assert!(!turn("ld.volatile.shared.u32 %r0, [%r1];\nst.volatile.global.u32 [%d1], %r0;"));
+        assert!(!polled("ld.volatile.global.u32 %r0, [%d0];\nst.volatile.global.u32 [%d1], %r0;"), "no loop");
     }
 
     #[test]

@@ -34,6 +34,16 @@ struct Word {
     members: BTreeSet<(u64, u32)>,
     /// The round in which each wrote last.
     own: HashMap<(u64, u32), usize>,
+    /// How far others are who write none.
+    looked: HashMap<(u64, u32), Looked>,
+}
+
+/// How many rounds of a word somebody has done with, as what it waited for came in the last of them; and how many there were when
+/// it last looked.
+#[derive(Clone, Copy, Default, Debug)]
+struct Looked {
+    done: usize,
+    all: usize,
 }
 
 /// Rounds of a word that are told apart.
@@ -54,12 +64,20 @@ impl Word {
         self.own.insert(id, self.rounds.len() - 1);
     }
 
-    /// What a warp read that saw the word as it is: what the last of its own round wrote, or the last of all.
-    fn read(&self, place: Place, block: u64, warp: u32) -> Option<Source> {
-        match self.own.get(&(block, warp)) {
-            Some(&round) => Some(Source::Round(place, round)),
-            None => self.rounds.last().map(|author| Source::Author(*author)),
+    /// What a warp waited for that saw the word as it is, perhaps `again` as it waits still: what the last of its own round wrote. Who
+    /// wrote none waits for the first round that it has not seen: here blocks run one after the other, and what the word is to
+    /// them is what it becomes in the end, where others go on with what is there first.
+    fn read(&mut self, place: Place, (block, warp): (u64, u32), again: bool) -> Option<Source> {
+        if let Some(&round) = self.own.get(&(block, warp)) {
+            return Some(Source::Round(place, round));
         }
+        let last = self.rounds.len().checked_sub(1)?;
+        let looked = self.looked.entry((block, warp)).or_default();
+        // What it saw before was not it, if it looks again.
+        let first = if again { looked.all } else { looked.done };
+        let round = first.min(last);
+        *looked = Looked { done: round + 1, all: last + 1 };
+        Some(Source::Author(self.rounds[round]))
     }
 }
 
@@ -152,9 +170,11 @@ impl Waits {
             return;
         }
         // Another turn is the same access again.
+        let mut again = false;
         if let [.., (before, _), (last, access)] = told[..]
             && before == last
         {
+            again = true;
             told.pop();
             if let Access::Lines { first, .. } = access {
                 asked.pieces.truncate(first as usize);
@@ -163,9 +183,10 @@ impl Waits {
         let (of_block, of_warp) = (of.warp.block, of.warp.warp);
         let Some(number) = asked.told(of_warp).len().checked_sub(1) else { return };
         let read = asked.spun.entry((of.warp.warp, number as u32)).or_default();
-        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         for (lane, word) in words {
-            match shared.words.get(&word).and_then(|of| of.read(word, of_block, of_warp)) {
+            let of = shared.words.get_mut(&word);
+            match of.and_then(|of| of.read(word, (of_block, of_warp), again)) {
                 Some(source) => read.insert(lane, source),
                 None => read.remove(&lane),
             };
@@ -228,9 +249,31 @@ mod tests {
         word.written(author(1, 1));
         // The second block is the last one, and is at the next barrier before the first one looks.
         word.written(author(1, 2));
-        let Some(Source::Round(_, round)) = word.read(place, 0, 0) else { panic!("a round") };
+        let Some(Source::Round(_, round)) = word.read(place, (0, 0), false) else { panic!("a round") };
         assert_eq!(word.rounds[round], author(1, 1));
-        // Who has not written sees what was written last.
-        assert_eq!(word.read(place, 5, 0), Some(Source::Author(author(1, 2))));
+        // Who has not written waits for the same, and then for the next.
+        assert_eq!(word.read(place, (5, 0), false), Some(Source::Author(author(1, 1))));
+    }
+
+    #[test]
+    fn who_writes_nothing_waits_for_what_it_has_not_seen() {
+        let author = |block, number| Author { block, warp: 0, number };
+        let (place, mut word) = ((0, 7), Word::default());
+        let read = |word: &mut Word, warp, again| match word.read(place, (5, warp), again) {
+            Some(Source::Author(of)) => of.number,
+            of => panic!("{of:?}"),
+        };
+        // A part is known, then all of it, before anybody looks.
+        word.written(author(0, 1));
+        word.written(author(0, 2));
+        assert_eq!(
+            (read(&mut word, 0, false), read(&mut word, 0, false), read(&mut word, 0, false)),
+            (1, 2, 2)
+        );
+        // One that has seen both and looks again waits for another.
+        assert_eq!((read(&mut word, 1, false), read(&mut word, 1, true)), (1, 2));
+        word.written(author(0, 3));
+        word.written(author(0, 4));
+        assert_eq!((read(&mut word, 1, true), read(&mut word, 1, false)), (3, 4));
     }
 }
