@@ -127,8 +127,9 @@ impl Machine<'_> {
                 warp.compared = start;
                 (start + chip.shared.latency, start + chip.shared.read, false)
             }
-            Some(Access::Wavefronts(count)) => {
-                let count = f64::from(count.max(1));
+            Some(Access::Wavefronts(counts)) => {
+                let width = usize::from(op.bytes > 4) + usize::from(op.bytes > 8);
+                let count = f64::from(counts[width].max(1));
                 let start = multiprocessor.serve(now, count * chip.shared.wavefront);
                 let last = start + (count - 1.0) * chip.shared.wavefront;
                 (last + chip.shared.latency, last + chip.shared.read, false)

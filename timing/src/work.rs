@@ -31,8 +31,9 @@ pub enum Access {
         /// lane of a word in each.
         deep: u8,
     },
-    /// Shared memory: how often its banks are asked.
-    Wavefronts(u16),
+    /// Shared memory: how often its banks are asked, by instructions that have 4 bytes of a lane, 8 and 16: the assembler makes one of
+    /// several.
+    Wavefronts([u16; 3]),
     /// An atomic operation on shared memory, or a turn of a loop around a compare-and-swap that one is.
     Words {
         /// How often its banks are asked.

@@ -88,7 +88,8 @@ fn each_timed(
     let (to_ways, to_asked) = (found.clone(), asked.clone());
     let watch = ToolFactory::new(move |shape| Watch::keeping(&to_ways, shape.instructions));
     let most = time::MOST_BLOCKS;
-    let recorder = record::Recorder::factory(&to_asked, &Timing { chip: Chip::h200(), blocks: Some(most) });
+    let timing = Timing { chip: Chip::h200(), blocks: Some(most) };
+    let recorder = record::Recorder::factory(&to_asked, &timing, true);
     let run = RunOptions { tools: vec![watch, recorder], ..options.run_options() };
     let backend = options.simulator();
     let placed = Placed::new(&plan, &module, &backend).expect("places");

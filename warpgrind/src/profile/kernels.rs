@@ -14,6 +14,7 @@ use super::assemble::{AssembleError, Assembler, Disassembler, Resources};
 use super::limit::Limit;
 use super::machine::listing::Listing;
 use super::machine::ways::{Found, Watch, Ways};
+use super::machine::wide::{self, Widths};
 use super::machine::{self, Followed};
 use super::residency::Residency;
 pub use super::time::Timing;
@@ -43,7 +44,7 @@ pub struct Kernels {
     spins: Vec<RangeInclusive<u32>>,
     /// Whether there are loops in which threads try a compare-and-swap again with what they read.
     tries: bool,
-    /// Whether blocks take work from each other.
+    /// Whether blocks take work from each other, or go round loops until others have done theirs.
     hands_out: bool,
     /// Those that launch kernels or graphs themselves, which is code of the driver's.
     launching: BTreeSet<String>,
@@ -106,7 +107,8 @@ impl Toolchain {
     pub fn kernels(&self, module: &Module) -> Result<Kernels, AssembleError> {
         let spins = machine::spins::lines(module.checked());
         let tries = machine::spins::tries(module.checked());
-        let hands_out = machine::spins::hands_out(module.checked());
+        let hands_out =
+            machine::spins::hands_out(module.checked()) || machine::spins::polls(module.checked());
         let lowered = self.disassembler.is_none();
         let mut kernels = Kernels { lowered, spins, tries, hands_out, ..Kernels::default() };
         let target = machine_target(module);
@@ -147,13 +149,19 @@ impl Kernels {
             return Vec::new();
         }
         let ways = Arc::clone(&found.ways);
+        let merges = self.listings.values().any(machine::wide::has_any);
+        let wide = Arc::clone(&found.wide);
+        let widths =
+            (merges && !self.lowered).then(|| ToolFactory::new(move |shape| Widths::new(&wide, shape)));
         let Some(chip) = &found.chip else {
-            return vec![ToolFactory::new(move |shape| Watch::new(&ways, shape.instructions))];
+            return widths
+                .into_iter()
+                .chain([ToolFactory::new(move |shape| Watch::new(&ways, shape.instructions))])
+                .collect();
         };
-        vec![
-            ToolFactory::new(move |shape| Watch::keeping(&ways, shape.instructions)),
-            Recorder::factory(&found.asked, chip),
-        ]
+        let recorder = Recorder::factory(&found.asked, chip, merges);
+        let ways = ToolFactory::new(move |shape| Watch::keeping(&ways, shape.instructions));
+        widths.into_iter().chain([ways, recorder]).collect()
     }
 
     /// Whether a kernel launches kernels or graphs itself: it does so by code of the driver's, so its machine instructions are not
@@ -164,7 +172,8 @@ impl Kernels {
 
     /// How launches of these kernels are to run. What threads wait for depends on the order in which blocks run, so one worker runs
     /// them all. Threads that try a compare-and-swap again do so as often as others come between that run at the same time, so
-    /// warps go in step. Where blocks take work from each other, none goes on until it has taken all.
+    /// warps go in step. Where blocks take work from each other, or look at what others have
+    /// done, none goes on until it has taken, or seen, all.
     pub fn schedule(&self, options: RunOptions) -> RunOptions {
         let mut options = options;
         if self.tries || self.hands_out || !self.spins.is_empty() {
@@ -223,6 +232,7 @@ impl Kernels {
         let blocks = launch.grid.count() as u64;
         let completed = outcome == Outcome::Completed;
         let (mut ways, asked) = (next(&found.ways, name), next(&found.asked, name).unwrap_or_default());
+        let wide = next(&found.wide, name).unwrap_or_default();
         let spun = ways.as_mut().map_or(0, |ways| ways.without_waiting(&self.spins));
         let mut timed = Err(if found.chip.is_some() { Untimed::NotFollowed } else { Untimed::NotAsked });
         let mut follow = |listing: &Listing, ways: &Ways, lowered: bool| {
@@ -265,7 +275,8 @@ impl Kernels {
         if let Some(executed) = executed.as_ref().filter(|executed| executed.is_known()) {
             profile.add_machine(&executed.listing, &executed.followed);
             if let Some((ways, counted)) = ways.as_ref().zip(counted) {
-                let of = machine::merged::too_many(&executed.listing, &executed.followed, ways, counted);
+                let Executed { listing, followed } = executed;
+                let of = machine::merged::too_many(listing, followed, ways, &wide, counted);
                 profile.take_off(&of);
             }
         }
@@ -288,6 +299,7 @@ impl Executed {
 pub struct Noted {
     ways: Found,
     asked: record::Found,
+    wide: wide::Found,
     chip: Option<Timing>,
     /// What ends the work for a launch behind its end.
     pub limit: Limit,
@@ -303,6 +315,7 @@ impl Noted {
     pub fn clear(&self) {
         self.ways.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.wide.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 

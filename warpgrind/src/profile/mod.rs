@@ -119,9 +119,10 @@ impl Profile {
     }
 
     /// Takes off what was counted too often.
-    pub fn take_off(&mut self, numbers: &BTreeMap<String, u64>) {
+    pub fn take_off(&mut self, numbers: &BTreeMap<String, i64>) {
         for value in &mut self.values {
-            value.value -= numbers.get(&value.name).map_or(0.0, |&number| number as f64).min(value.value);
+            let number = numbers.get(&value.name).map_or(0.0, |&number| number as f64);
+            value.value = (value.value - number).max(0.0);
         }
     }
 

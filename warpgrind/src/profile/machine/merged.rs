@@ -8,6 +8,7 @@ use sim_core::Metrics;
 use super::Followed;
 use super::listing::{Instruction, Listing};
 use super::ways::Ways;
+use super::wide::{self, Wide};
 
 /// Loads and stores of global and shared memory in machine code.
 fn accesses(of: &Instruction) -> bool {
@@ -22,13 +23,16 @@ fn is_plain(op: &str) -> bool {
 }
 
 /// What is counted too often by name, as many accesses of the PTX are none of the machine code. Several words that one access has
-/// are at places of the same pattern: it takes as many sectors and wavefronts as the access of one of them.
+/// are at places of the same pattern: it takes as many sectors as the access of one of them, and of shared memory what an access of
+/// all of them takes (`wide`). Less than nothing is counted too often where that is more.
 pub fn too_many(
     listing: &Listing,
     followed: &Followed,
     ways: &Ways,
+    wide: &Wide,
     counted: &Metrics,
-) -> BTreeMap<String, u64> {
+) -> BTreeMap<String, i64> {
+    let wide = wide::of_lines(listing, wide);
     let mut done: BTreeMap<u32, Option<u64>> = BTreeMap::new();
     for (of, count) in listing.instructions.iter().zip(&followed.counts).filter(|(of, _)| accesses(of)) {
         let on = if count.warps == 0 { Some(0) } else { count.on.map(|(_, warps)| warps) };
@@ -37,18 +41,28 @@ pub fn too_many(
     }
     let plain: BTreeSet<u32> =
         ways.positions.iter().filter(|of| is_plain(&of.op)).map(|of| of.line).collect();
-    let mut list: BTreeMap<String, u64> = BTreeMap::new();
+    let mut list: BTreeMap<String, i64> = BTreeMap::new();
     for of in counted.instructions.iter().filter(|of| plain.contains(&of.line)) {
         let is_count =
             |name: &str| name.starts_with("l1tex__t_requests_") || name.starts_with("ptx__shared_requests_");
         let requests = of.metrics.iter().filter(|metric| is_count(&metric.name));
         let asked: u64 = requests.map(|metric| metric.value).sum();
-        let Some(done) = done.get(&of.line).copied().unwrap_or(Some(0)).filter(|&done| done < asked) else {
+        let wider = wide.get(&of.line);
+        let is_other = |&done: &u64| done < asked || wider.is_some() && asked > 0;
+        let Some(done) = done.get(&of.line).copied().unwrap_or(Some(0)).filter(is_other) else {
             continue;
         };
+        let done = done.min(asked);
+        let kept = |all: u64| (all as f64 * done as f64 / asked as f64).round() as i64;
         for metric in of.metrics.iter().filter(|metric| !metric.name.starts_with("ptx__")) {
-            let kept = (metric.value as f64 * done as f64 / asked as f64).round() as u64;
-            *list.entry(metric.name.to_string()).or_default() += metric.value - kept.min(metric.value);
+            let all = wider.map_or(metric.value, |counts| counts.get(&*metric.name).copied().unwrap_or(0));
+            *list.entry(metric.name.to_string()).or_default() += metric.value as i64 - kept(all);
+        }
+        // Numbers that narrow accesses have none of.
+        for (name, &all) in wider.copied().into_iter().flatten() {
+            if !of.metrics.iter().any(|metric| *name == *metric.name) {
+                *list.entry(name.clone()).or_default() -= kept(all);
+            }
         }
     }
     list
@@ -104,7 +118,13 @@ mod tests {
                 of(9, "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "sectors"),
             ],
         };
-        let list = too_many(&listing, &followed, &ways, &counted);
+        let list = too_many(&listing, &followed, &ways, &Wide::new(), &counted);
         assert_eq!(list.into_iter().collect::<Vec<_>>(), [("wavefronts".to_owned(), 6)]);
+        // What it asks for as a whole is more than what its parts do, and of another kind.
+        let counts = [("wavefronts".to_owned(), 8), ("conflicts".to_owned(), 3)].into();
+        let wide = Wide::from([(7, [wide::Counts::new(), counts])]);
+        let list = too_many(&listing, &followed, &ways, &wide, &counted);
+        let all = [("conflicts".to_owned(), -3), ("wavefronts".to_owned(), 4)];
+        assert_eq!(list.into_iter().collect::<Vec<_>>(), all);
     }
 }

@@ -18,6 +18,7 @@ pub mod operands;
 pub mod replay;
 pub mod spins;
 pub mod ways;
+pub mod wide;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

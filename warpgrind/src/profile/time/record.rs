@@ -17,6 +17,7 @@ use super::asked::Seen;
 use super::beside::Beside;
 use super::sample::Timing;
 use super::waits::Waits;
+use crate::profile::machine::wide;
 
 /// What the blocks of a grid asked for, by index; and how many there were of which it was not kept.
 #[derive(Clone, Default, Debug)]
@@ -45,6 +46,8 @@ pub struct Recorder {
     kept: usize,
     beside: Beside,
     waits: Waits,
+    /// Whether accesses of shared memory may be part of wider ones.
+    merges: bool,
 }
 
 /// What is told of a block.
@@ -60,8 +63,8 @@ pub struct Block {
 
 impl Recorder {
     /// What makes recorders of launches that come one after the other, which leave in `found` what of each the blocks asked for that
-    /// may be timed, in whole clusters.
-    pub fn factory(found: &Found, timing: &Timing) -> ToolFactory {
+    /// may be timed, in whole clusters; where the assembler `merges` accesses of shared memory, with what wider ones ask for.
+    pub fn factory(found: &Found, timing: &Timing, merges: bool) -> ToolFactory {
         let (found, timing) = (Arc::clone(found), timing.clone());
         let (known, shared) = (Arc::default(), Arc::default());
         ToolFactory::new(move |shape| {
@@ -72,18 +75,18 @@ impl Recorder {
             let most = timing.most(resident).next_multiple_of(u64::from(cluster.max(1)));
             let recorded = Recorded { cluster, ..Recorded::default() };
             let (beside, waits) = (Beside::new(&known), Waits::new(&shared));
-            Recorder { found: Arc::clone(&found), most, recorded, kept: 0, beside, waits }
+            Recorder { found: Arc::clone(&found), most, recorded, kept: 0, beside, waits, merges }
         })
     }
 
     fn access(&mut self, of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
         if block.keeps {
-            Self::keep(of, block, context);
+            self.keep(of, block, context);
             self.waits.accessed(of, &mut block.asked, context);
         }
     }
 
-    fn keep(of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
+    fn keep(&self, of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
         let instruction = context.instruction(of.position);
         let opcode = instruction.map(|of| of.op().opcode);
         if block.texels == Some((of.warp.warp, of.position)) {
@@ -103,12 +106,21 @@ impl Recorder {
                     return Self::turns_of_words(of, &rounds, block);
                 }
                 let store = of.kind == AccessKind::Write;
-                let count = shared_wavefronts(of.addresses, of.lanes, of.bytes, store, instruction);
-                let wavefronts = u16::try_from(count).unwrap_or(u16::MAX);
+                let count = |addresses: &[u64; 32], bytes| {
+                    let of = shared_wavefronts(addresses, of.lanes, bytes, store, instruction);
+                    u16::try_from(of).unwrap_or(u16::MAX)
+                };
+                let own = count(of.addresses, of.bytes);
+                let is_plain = matches!(opcode, Some(Opcode::Ld | Opcode::Ldu | Opcode::St));
                 match of.kind {
-                    AccessKind::Read | AccessKind::Write => Access::Wavefronts(wavefronts),
+                    AccessKind::Read | AccessKind::Write => Access::Wavefronts([4, 8, 16].map(|bytes| {
+                        match self.merges && is_plain && bytes > of.bytes.max(4) {
+                            true => count(&wide::widened(of.addresses, bytes), bytes),
+                            false => own,
+                        }
+                    })),
                     AccessKind::Atomic | AccessKind::Reduction => {
-                        Access::Words { wavefronts, first: 0, count: 0, again: false }
+                        Access::Words { wavefronts: own, first: 0, count: 0, again: false }
                     }
                 }
             }

@@ -2,6 +2,7 @@
 //! an order that hides latencies, with control information. It is for estimates of time alone; nothing executes it.
 
 mod flow;
+mod merge;
 mod pressure;
 mod schedule;
 mod table;
@@ -54,6 +55,8 @@ struct Made {
     unit: Unit,
     /// Cycles until what is behind it begins, if nothing passes it.
     hold: u32,
+    /// Of a load of shared memory that others may be made one with: its word.
+    word: Option<merge::Word>,
 }
 
 impl Made {
@@ -66,6 +69,7 @@ impl Made {
             ordered: Order::All,
             unit: Unit::Branch,
             hold: 0,
+            word: None,
         }
     }
 }
@@ -197,6 +201,8 @@ impl<'a> Lowering<'a> {
             let end = Made::of_control(instruction(self.line(None), None, end));
             blocks.push((body.instructions.len(), vec![end]));
         }
+        let mut multiples = merge::Multiples::new(self.module, body);
+        blocks.iter_mut().for_each(|(_, made)| merge::merge(made, &mut multiples));
         self.converge(&mut blocks);
         self.assign_boards(&blocks);
         let widths = self.function.registers.iter().map(|register| pressure::width(register.ty)).collect();
@@ -337,7 +343,9 @@ impl<'a> Lowering<'a> {
             }
             before = own.first().copied();
             let unit = Op::new(opcode, "", 0).unit;
-            list.push(Made { ordered: order(&machine), machine, reads: of, writes: own, unit, hold });
+            let base = |id| Value::Register(self.copies.get(&id).copied().unwrap_or(id));
+            let word = merge::word(&text, operands, base).filter(|_| count == 1);
+            list.push(Made { ordered: order(&machine), machine, reads: of, writes: own, unit, hold, word });
         }
         list
     }
@@ -467,7 +475,8 @@ impl<'a> Lowering<'a> {
                 }
                 let mut list = self.made(ptx);
                 for of in &mut list {
-                    for value in &mut of.reads {
+                    let base = of.word.as_mut().map(merge::Word::base_mut);
+                    for value in of.reads.iter_mut().chain(base) {
                         if let Value::Register(id) = value
                             && let Some(&turn) = known.get(id)
                         {
@@ -635,6 +644,23 @@ mod tests {
         let tests: Vec<usize> = (0..found.len()).filter(|&at| found[at] == "ISETP").collect();
         let load = found.iter().position(|of| of == "LDG.E").expect("a load");
         assert!(tests.len() == 2 && tests[0] < load && load < tests[1], "{found:?}");
+    }
+
+    #[test]
+    fn words_beside_each_other_are_loaded_at_once() {
+        let loads = |base: &str| {
+            let body = format!(
+                "mov.u32 %r1, %tid.x; {base} ld.shared.f32 %f1, [%r2+16]; ld.shared.f32 %f2, [%r2+20]; add.f32 %f9, %f1, %f2;\n\
+                 ld.shared.f32 %f3, [%r2+24]; ld.shared.f32 %f4, [%r2+28]; ld.shared.f32 %f5, [%r2+32];\n\
+                 ld.shared.f32 %f6, [%r2+36]; st.shared.f32 [%r2], %f9; ld.shared.f32 %f7, [%r2+40];"
+            );
+            let all = lowered(&body).into_iter().filter(|of| of.starts_with("LDS"));
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(loads("shl.b32 %r2, %r1, 5;"), ["LDS.128", "LDS.64", "LDS.E"]);
+        assert_eq!(loads("mad.lo.u32 %r2, %r1, 24, 64;"), ["LDS.64", "LDS.64", "LDS.64", "LDS.E"]);
+        // Nothing says that four bytes are not the most that it is a multiple of.
+        assert_eq!(loads("shl.b32 %r2, %r1, 2;"), ["LDS.E"; 7]);
     }
 
     #[test]
