@@ -10,10 +10,13 @@ pub(super) type Weighted = (u32, u32);
 #[derive(Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub slices: &'a [[Weighted; 4]],
-    /// By number, the slices behind which floats are added to what was before them.
+    /// By number, the slices behind which floats are added to what was before them: at most [`MOST_AT_ONCE`].
     pub ends: u32,
     pub bits: u32,
 }
+
+/// Slices that a filter adds at once at most.
+pub(super) const MOST_AT_ONCE: usize = 4;
 
 /// Splits a weight by a fraction of 256: what stays, and what goes to the second texel, ties to the second or first.
 const fn split(weight: u32, fraction: u32, ties_up: bool) -> [u32; 2] {
@@ -104,37 +107,34 @@ impl Adder {
 
     /// Sums that are added at once: aligned to the largest, whose exponent counts in steps of four, and each rounded down. What
     /// is kept are up to three bits below those of its slice, of weights of eight bits.
-    fn together(self, sums: impl Iterator<Item = Sum> + Clone) -> Sum {
+    fn together(self, sums: &[Sum]) -> Sum {
         const STEP: i32 = 4;
-        let mut seen = sums.filter(|sum| sum.largest != i32::MIN);
-        let Some(largest) = seen.clone().map(|sum| sum.largest).max() else { return Sum::NONE };
-        if let (Some(alone), None) = {
-            let mut seen = seen.clone();
-            (seen.next(), seen.next())
-        } {
-            return alone;
+        let seen = sums.iter().copied().filter(|sum| sum.largest != i32::MIN);
+        if seen.clone().count() < 2 {
+            return seen.last().unwrap_or(Sum::NONE);
         }
+        let largest = seen.clone().map(|sum| sum.largest).fold(i32::MIN, i32::max);
         let below = (self.digits + self.guard + WEIGHT_BITS) as i32 + 2;
         let exponent = (largest + 3).div_euclid(STEP) * STEP - below;
         let aligned = |sum: Sum| match exponent - sum.exponent {
             shift @ 1.. => sum.value >> shift.min(127),
             shift => sum.value << -shift,
         };
-        Sum { value: seen.by_ref().map(aligned).sum(), exponent, largest }
+        Sum { value: seen.map(aligned).sum(), exponent, largest }
     }
 
     /// The sum of all texels: sign, magnitude and exponent of the last bit.
     fn sum(self, terms: Terms<'_>, parts: impl Fn(u32) -> Parts) -> (bool, u128, i32) {
-        let mut sum = Sum::NONE;
-        let mut begin = 0;
-        for end in 1..=terms.slices.len() {
-            if end == terms.slices.len() || terms.ends >> (end - 1) & 1 != 0 {
-                let slices = terms.slices[begin..end].iter();
-                let sums = slices.map(|slice| self.slice(slice, terms.bits, &parts));
-                sum = self.together(std::iter::once(sum).chain(sums));
-                begin = end;
+        // What was before comes first.
+        let (mut sums, mut count) = ([Sum::NONE; 1 + MOST_AT_ONCE], 1);
+        for (number, slice) in terms.slices.iter().enumerate() {
+            sums[count] = self.slice(slice, terms.bits, &parts);
+            count += 1;
+            if terms.ends >> number & 1 != 0 || number + 1 == terms.slices.len() {
+                (sums[0], count) = (self.together(&sums[..count]), 1);
             }
         }
+        let [sum, ..] = sums;
         (sum.value < 0, sum.value.unsigned_abs(), sum.exponent)
     }
 }

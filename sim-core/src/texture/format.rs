@@ -106,7 +106,7 @@ impl Format {
 
     /// How many slices of planes a filter adds at once, as an H200 does with texels of four channels.
     pub(super) const fn slices_at_once(self) -> usize {
-        if self.channel.bytes() * self.channels as u32 > 4 { 2 } else { 4 }
+        if self.channel.bytes() * self.channels as u32 > 4 { 2 } else { filter::MOST_AT_ONCE }
     }
 
     /// The channels that launch files say: of blocks, 4 where the fourth one reads as one, or else 1.
