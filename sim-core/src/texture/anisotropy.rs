@@ -1,5 +1,6 @@
 //! Anisotropic filters: taps along the longer axis of what a pixel covers. All of it was read off an H200.
 
+use super::coordinate::WHOLE;
 use super::lod::{self, ONE, logarithm};
 
 /// What a pixel covers: how many times longer than wide, as a logarithm, and which way, as half of a texel's length in 128ths of
@@ -66,7 +67,9 @@ impl Footprint {
                 let half = self.axis.map(|half| nearer(half).signum() * spread(nearer(half).abs()));
                 return Taps { count: 2, half, bits: 9, ..one };
             }
-            1 => (9, reciprocal),
+            1 if reciprocal > WHOLE / 2 => (9, reciprocal),
+            // Next to four taps: their weights have the bits of four.
+            1 => (10, WHOLE),
             2 => (10, reciprocal),
             3 => (10, reciprocal >> 1),
             _ => (10, 64),

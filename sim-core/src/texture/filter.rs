@@ -111,7 +111,7 @@ impl Adder {
         const STEP: i32 = 4;
         let seen = sums.iter().copied().filter(|sum| sum.largest != i32::MIN);
         if seen.clone().count() < 2 {
-            return seen.last().unwrap_or(Sum::NONE);
+            return seen.clone().next().unwrap_or(Sum::NONE);
         }
         let largest = seen.clone().map(|sum| sum.largest).fold(i32::MIN, i32::max);
         let below = (self.digits + self.guard + WEIGHT_BITS) as i32 + 2;
