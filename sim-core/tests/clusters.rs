@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Dim3, FindingKind, Launch, Outcome, RunOptions, Simulator};
 
 /// Each block of a pair waits for the other, where a device has room for two blocks.
 #[test]
@@ -99,5 +99,72 @@ fn impossible_clusters_are_refused() {
         let refused = simulator.launch(module, &launch, &RunOptions::default()).err();
         let said = refused.map_or(String::new(), |error| error.to_string());
         assert!(said.is_empty() == wrong.is_empty() && said.contains(wrong), "{cluster}: {said}");
+    }
+}
+
+/// Each block of a pair reaches its own memory by the address of its variable, which has its rank, and no further than that.
+#[test]
+fn blocks_reach_their_own_memory_whatever_their_rank() {
+    let forms = [
+        "st.shared.u32 [%a], %v; ld.shared.u32 %v, [%a];",
+        "st.shared::cluster.u32 [%a], %v; ld.shared::cluster.u32 %v, [%a];",
+        "cvt.u64.u32 %g, %a; cvta.shared.u64 %g, %g; st.u32 [%g], %v; ld.u32 %v, [%g];",
+        "st.shared.v2.u32 [%a], {%v, %v}; ld.shared.v2.u32 {%v, %x}, [%a];",
+        "sub.u32 %x, %v, 1; st.shared.u32 [%a], 1; atom.shared.add.u32 %y, [%a], %x; ld.shared.u32 %v, [%a];",
+        // An address without a rank is the block's own, too.
+        "and.b32 %a, %a, 0xffffff; st.shared.u32 [%a], %v; ld.shared.u32 %v, [%a];",
+    ];
+    for form in forms {
+        let text = format!(
+            "
+            .version 8.0\n.target sm_90\n.address_size 64
+            .visible .entry pair(.param .u64 out, .param .u32 skip) .reqnctapercluster 2, 1, 1
+            {{
+                .reg .b64 %out, %g; .reg .b32 %a, %v, %x, %y, %lane, %rank, %skip;
+                .shared .align 8 .b8 mine[256];
+                ld.param.u64 %out, [out];
+                ld.param.u32 %skip, [skip];
+                mov.u32 %rank, %cluster_ctarank;
+                mov.u32 %lane, %tid.x;
+                mad.lo.u32 %v, %rank, 100, %lane;
+                mov.u32 %a, mine;
+                mad.lo.u32 %a, %lane, 8, %a;
+                mad.lo.u32 %a, %rank, %skip, %a;
+                {form}
+                mad.lo.u32 %x, %rank, 32, %lane;
+                mad.wide.u32 %out, %x, 4, %out;
+                st.global.u32 [%out], %v;
+                ret;
+            }}"
+        );
+        let source = ptx_frontend::Source::new("pair.ptx", text.into_bytes());
+        let module = Arc::new(ptx_frontend::parse(source).module.unwrap());
+        let expected: Vec<u32> = (0..64).map(|at| at / 32 * 100 + at % 32).collect();
+        for skip in [0u32, 8] {
+            let simulator = Simulator::new(DeviceConfig::h200());
+            let out = simulator.alloc(256, "out").unwrap();
+            let module = simulator.load(module.clone()).unwrap();
+            let launch = Launch {
+                kernel: "pair".into(),
+                grid: Dim3::new(2, 1, 1),
+                block: Dim3::new(32, 1, 1),
+                cluster: None,
+                shared_bytes: 0,
+                params: [&out.to_le_bytes()[..], &skip.to_le_bytes()].concat(),
+                cooperative: false,
+            };
+            let report = simulator.launch(module, &launch, &RunOptions::default()).unwrap();
+            let kinds: Vec<FindingKind> = report.findings.iter().map(|finding| finding.kind).collect();
+            if skip != 0 {
+                assert_eq!(kinds, [FindingKind::OutOfBounds], "{form}");
+                continue;
+            }
+            assert_eq!(kinds, [], "{form}");
+            let mut bytes = [0; 256];
+            simulator.read(out, &mut bytes).unwrap();
+            let found: Vec<u32> =
+                bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+            assert_eq!(found, expected, "{form}");
+        }
     }
 }

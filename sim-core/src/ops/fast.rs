@@ -334,12 +334,15 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// The block's shared memory, as far as a program may use it.
     #[inline(always)]
     fn shared_range(&mut self) -> Range {
+        // Where code tells blocks apart, a block's variables have its rank in their addresses. Tools are told offsets.
+        let ranked = !O::ACTIVE && self.worker.grid.code.clustered;
+        let part = if ranked { self.own_part() } else { 0 };
         let shared = &mut self.cta.shared;
-        let base = u64::from(window::SHARED_START);
-        let size = (shared.len() as u64).saturating_sub(base);
+        let start = u64::from(window::SHARED_START);
+        let size = (shared.len() as u64).saturating_sub(start);
         // Shared memory starts at an aligned address.
-        let words = shared.bytes_mut().as_mut_ptr().cast::<u32>().wrapping_byte_add(base as usize);
-        Range { base, size, words }
+        let words = shared.bytes_mut().as_mut_ptr().cast::<u32>().wrapping_byte_add(start as usize);
+        Range { base: part + start, size, words }
     }
 
     /// The same for compiled code.

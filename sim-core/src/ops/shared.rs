@@ -64,19 +64,32 @@ impl<O: Observer> Machine<'_, '_, O> {
         let own = at.access.space == AccessSpace::Shared
             || !self.worker.grid.code.clustered
             || self.peers.own_rank() == 0;
-        if own && self.is_inside_own(at, addresses) {
+        if own && self.is_inside_own(at, addresses, 0) {
+            return Ok(at);
+        }
+        let part = self.own_part();
+        if part != 0 && self.is_inside_own(at, addresses, part) {
+            each_lane(at.lanes, |lane| addresses[lane] -= part);
             return Ok(at);
         }
         self.locate_shared_slowly(at, addresses)
     }
 
+    /// Where the block's own part of the shared window begins: the addresses of its variables lie there in code that tells
+    /// blocks apart.
     #[inline(always)]
-    fn is_inside_own(&self, at: At<'_>, addresses: &Addresses) -> bool {
+    pub(super) fn own_part(&self) -> u64 {
+        (self.peers.own_rank() as u64) << window::SHARED_RANK_SHIFT
+    }
+
+    /// Whether all lanes are inside the block's own memory, if that begins at `part`.
+    #[inline(always)]
+    fn is_inside_own(&self, at: At<'_>, addresses: &Addresses, part: u64) -> bool {
         let bytes = u64::from(at.access.bytes());
         let (low, high, bits) = extent(addresses, at.lanes);
-        let start = u64::from(window::SHARED_START);
-        let size = self.cta.shared.len() as u64;
-        low >= start && high.saturating_add(bytes) <= size && bits & (bytes.next_power_of_two() - 1) == 0
+        let start = part + u64::from(window::SHARED_START);
+        let end = part + self.cta.shared.len() as u64;
+        low >= start && high.saturating_add(bytes) <= end && bits & (bytes.next_power_of_two() - 1) == 0
     }
 
     /// The rank whose part an address lies in, if it is a peer's.
