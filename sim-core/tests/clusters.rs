@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sim_core::{Backend, DeviceConfig, Dim3, FindingKind, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Dim3, Engine, FindingKind, Launch, Outcome, RunOptions, Simulator};
 
 /// Each block of a pair waits for the other, where a device has room for two blocks.
 #[test]
@@ -140,7 +140,8 @@ fn blocks_reach_their_own_memory_whatever_their_rank() {
         let source = ptx_frontend::Source::new("pair.ptx", text.into_bytes());
         let module = Arc::new(ptx_frontend::parse(source).module.unwrap());
         let expected: Vec<u32> = (0..64).map(|at| at / 32 * 100 + at % 32).collect();
-        for skip in [0u32, 8] {
+        let engines = [Engine::Interpreter, Engine::Compiled];
+        for (engine, skip) in engines.into_iter().flat_map(|engine| [(engine, 0u32), (engine, 8)]) {
             let simulator = Simulator::new(DeviceConfig::h200());
             let out = simulator.alloc(256, "out").unwrap();
             let module = simulator.load(module.clone()).unwrap();
@@ -153,18 +154,19 @@ fn blocks_reach_their_own_memory_whatever_their_rank() {
                 params: [&out.to_le_bytes()[..], &skip.to_le_bytes()].concat(),
                 cooperative: false,
             };
-            let report = simulator.launch(module, &launch, &RunOptions::default()).unwrap();
+            let report =
+                simulator.launch(module, &launch, &RunOptions { engine, ..RunOptions::default() }).unwrap();
             let kinds: Vec<FindingKind> = report.findings.iter().map(|finding| finding.kind).collect();
             if skip != 0 {
-                assert_eq!(kinds, [FindingKind::OutOfBounds], "{form}");
+                assert_eq!(kinds, [FindingKind::OutOfBounds], "{form} {engine:?}");
                 continue;
             }
-            assert_eq!(kinds, [], "{form}");
+            assert_eq!(kinds, [], "{form} {engine:?}");
             let mut bytes = [0; 256];
             simulator.read(out, &mut bytes).unwrap();
             let found: Vec<u32> =
                 bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-            assert_eq!(found, expected, "{form}");
+            assert_eq!(found, expected, "{form} {engine:?}");
         }
     }
 }
