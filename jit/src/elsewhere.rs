@@ -27,7 +27,7 @@ impl Compiled {
         match *self {}
     }
 
-    pub fn storage(&self, _: &Registers, _: &mut [Row]) -> Storage {
+    pub fn storage(&self, _: &Registers, _: &mut [Row], _: [u32; 2]) -> Storage {
         match *self {}
     }
 

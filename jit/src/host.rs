@@ -22,8 +22,6 @@ pub struct Compiled {
     positions: Vec<Position>,
     /// By position: what whole warps may go on with together.
     rounds: Vec<Round>,
-    /// See [`Program::local`].
-    local: [u32; 2],
     /// Waits that depend on windows.
     meeting: Vec<Meeting>,
     /// By position, for a warp alone and for one of several: the first one from there on at which it is worth to begin.
@@ -98,10 +96,14 @@ impl Compiled {
         level != SimdLevel::Baseline && level <= SimdLevel::detect()
     }
 
-    /// Whether code for a level can have an operation on this CPU; where not, a function of lanes is to do it.
+    /// Whether code for a level can have an operation; where not, a function of lanes is to do it.
     pub fn has(formula: Formula, level: SimdLevel) -> bool {
         match formula {
-            Formula::Halves(_) => level == SimdLevel::Avx512 && is_x86_feature_detected!("avx512fp16"),
+            Formula::Halves(..)
+            | Formula::ToHalves(_)
+            | Formula::Insert { .. }
+            | Formula::Bytes(_)
+            | Formula::DotProduct(_) => level == SimdLevel::Avx512,
             _ => true,
         }
     }
@@ -139,16 +141,14 @@ impl Compiled {
         let rounds =
             code.parted.iter().enumerate().map(|(at, &parted)| round(&positions, &whole, at, parted));
         let rounds = rounds.collect();
-        let local = program.local;
         let program = Arc::new(program.clone());
-        Some(Compiled { whole, some, program, level, positions, rounds, local, meeting: code.meeting, next })
+        Some(Compiled { whole, some, program, level, positions, rounds, meeting: code.meeting, next })
     }
 
-    /// Where a warp has these registers, and its lanes this memory of their own.
+    /// Where a warp has these registers, and its lanes this memory of their own, of whose bytes code has a window.
     #[inline(always)]
-    pub fn storage(&self, registers: &Registers, local: &mut [Row]) -> Storage {
+    pub fn storage(&self, registers: &Registers, local: &mut [Row], [start, end]: [u32; 2]) -> Storage {
         let ([frame, warp, _], predicates) = registers.places();
-        let [start, end] = self.local;
         let local = match local.get_mut(start as usize / 4..end.div_ceil(4) as usize) {
             Some(rows) if start < end => Window {
                 base: start.into(),

@@ -1,4 +1,4 @@
-//! Host code for the instructions of a kernel: what one warp does from a position on, until something comes that is not
+//! Host code for the instructions of a kernel, or of a function that it calls: what one warp does from a position on, until something comes that is not
 //! compiled.
 //!
 //! A [`Program`] is a list of [`Step`]s, one an instruction, whose lane operations are [`Formula`]s. [`Compiled::new`] makes

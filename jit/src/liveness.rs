@@ -28,6 +28,7 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
         | Formula::Unary(_, Format::Single | Format::SingleFlushed)
         | Formula::ToFloat { bits: ..64, .. }
         | Formula::ToInteger { from: Word, .. }
+        | Formula::Halves(Halves::Negate | Halves::Magnitude, _)
         | Formula::Resize { to: Double } => &[Word],
         Formula::Copy(Double)
         | Formula::Not(Double)
@@ -44,7 +45,13 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
         }
         Formula::Integer(_, Word)
         | Formula::Half(..)
-        | Formula::Halves(Halves::Add | Halves::Subtract | Halves::Multiply)
+        | Formula::Halves(
+            Halves::Add | Halves::Subtract | Halves::Multiply | Halves::Minimum(_) | Halves::Maximum(_),
+            _,
+        )
+        | Formula::ToHalves(_)
+        | Formula::Insert { .. }
+        | Formula::Bytes(_)
         | Formula::Join { .. }
         | Formula::Divide { .. }
         | Formula::CopySign(Word)
@@ -59,7 +66,8 @@ pub(crate) fn sources(formula: Formula, operands: &Operands) -> impl Iterator<It
             &[Double, Double]
         }
         Formula::MultiplyAdd(Word)
-        | Formula::Halves(Halves::MultiplyAdd)
+        | Formula::Halves(Halves::MultiplyAdd(_), _)
+        | Formula::DotProduct(_)
         | Formula::FusedMultiplyAdd(Format::Single | Format::SingleFlushed, ..)
         | Formula::Logic3
         | Formula::Funnel { .. } => &[Word, Word, Word],
@@ -102,10 +110,14 @@ pub(crate) fn result(formula: Formula) -> Option<Width> {
         | Formula::Ones
         | Formula::LeadingZeros
         | Formula::Half(..)
-        | Formula::Halves(_)
+        | Formula::Halves(..)
+        | Formula::Insert { .. }
+        | Formula::Bytes(_)
+        | Formula::DotProduct(_)
         | Formula::Approximate(..)
         | Formula::FromHalf(_)
         | Formula::ToHalf(_)
+        | Formula::ToHalves(_)
         | Formula::ToInteger { .. } => Width::Word,
         Formula::Compare(..) | Formula::Predicate(_) => return None,
     })
@@ -139,6 +151,7 @@ pub(crate) fn takes_raw(formula: Formula) -> bool {
         || matches!(
             formula,
             Formula::ToHalf(_)
+                | Formula::ToHalves(_)
                 | Formula::Approximate(..)
                 | Formula::Compare(_, Compared::Float | Compared::FloatFlushed, Width::Word)
                 | Formula::ToInteger { from: Width::Word, .. }
@@ -158,7 +171,13 @@ pub(crate) fn flushes(formula: Formula) -> Option<bool> {
         | Formula::ToInteger { .. }
         | Formula::Resize { .. }
         | Formula::ToHalf(_)
+        | Formula::ToHalves(_)
         | Formula::FromHalf(_) => Some(false),
+        // Of `.f16` nothing is subnormal as a word.
+        Formula::Halves(
+            Halves::Add | Halves::Subtract | Halves::Multiply | Halves::MultiplyAdd(_),
+            Half::Bf16,
+        ) => Some(false),
         _ => None,
     }
 }

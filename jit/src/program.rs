@@ -17,14 +17,14 @@ pub struct Program {
     pub least: [u32; 2],
     /// Whether all is compiled, or only what is likely to be faster for it.
     pub all: bool,
+    /// Whether warps run it one by one, whoever runs it.
+    pub alone: bool,
     /// Whether a thread may wait for another, in the kernel or in what it calls.
     pub waits: bool,
     /// Constants that are known now: the value of every lane, by the slot of the first row.
     pub known: Vec<(Slot, u64)>,
     /// By row of a constant: whether all its lanes have one value.
     pub uniform: Vec<bool>,
-    /// The part of lanes' own memory that is the window of warps: first byte, and the one behind it.
-    pub local: [u32; 2],
     /// Lane operations that code calls.
     pub lanes: Arc<[Lanes]>,
 }

@@ -5,7 +5,7 @@
 
 pub use numerics::approx::{Function, Interpolation};
 use numerics::{IntRounding, Rounding};
-use ptx_frontend::{CmpOp, Modifier, Modifiers, Op, Opcode, ScalarType as S, StateSpace};
+use ptx_frontend::{CmpOp, Modifier, Modifiers, Op, Opcode, Operand, ScalarType as S, StateSpace};
 
 use crate::modes::VALUE;
 use crate::{Written, rounding};
@@ -152,14 +152,21 @@ pub enum Logic {
     Copy,
 }
 
-/// Operations on two floats of 16 bits at once.
+/// Operations on two floats of 16 bits at once, whose results are rounded to nearest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Halves {
     Add,
     Subtract,
     Multiply,
-    MultiplyAdd,
+    /// The signs of the product and of what is added to it change where it is said.
+    MultiplyAdd([bool; 2]),
+    /// What is no number gives the other operand, or where it is said what is no number.
+    Minimum(bool),
+    /// The same.
+    Maximum(bool),
+    Negate,
+    Magnitude,
 }
 
 /// What a lane operation computes, of the operands that [`crate::bind`] gives places.
@@ -203,9 +210,9 @@ pub enum Formula {
     Float(Float, Format, Rounding),
     /// `d = a * b + c`, rounded once; the signs of the product and of `c` change where it is said.
     FusedMultiplyAdd(Format, Rounding, [bool; 2]),
-    /// `d = a op b`, or `a * b + c`, of both halves of words as floats of 16 bits, rounded once to nearest; subnormal ones are
-    /// kept. Of one half the upper ones are of no interest.
-    Halves(Halves),
+    /// `d = op a`, `a op b`, or `a * b + c`, of both halves of words as floats of 16 bits; subnormal ones are kept. Of one half
+    /// the upper ones are of no interest.
+    Halves(Halves, Half),
     /// `d = op a`
     Unary(Unary, Format),
     /// `d = op a` of words, approximately; whether subnormal operands and results become zeros.
@@ -245,6 +252,17 @@ pub enum Formula {
         /// What is left of it instead.
         remainder: bool,
     },
+    /// The low bits of `a` in place of some bits of `b`.
+    Insert {
+        /// The lowest of them.
+        first: u32,
+        /// How many.
+        bits: u32,
+    },
+    /// Four of the bytes of `a` and, from number 4 on, of `b`, the lowest first.
+    Bytes([u8; 4]),
+    /// The products of the four bytes of `a` and those of `b`, and `c`, added up: whether `a` and `b` have signs.
+    DotProduct([bool; 2]),
     /// How many bits of a word are set.
     Ones,
     /// How many bits of a word lie above the first one that is set.
@@ -275,6 +293,8 @@ pub enum Formula {
     FromHalf(Half),
     /// A word to a float of 16 bits, rounded to nearest.
     ToHalf(Half),
+    /// Two words to floats of 16 bits, rounded to nearest, side by side: `a` above `b`.
+    ToHalves(Half),
     /// A float to one of the other width, rounded to nearest.
     Resize {
         /// Of the result.
@@ -326,16 +346,20 @@ fn low_half(ty: S) -> bool {
     matches!(ty, S::B16 | S::U16 | S::S16)
 }
 
+/// Which float of 16 bits a type is, or two of.
+fn half(ty: S) -> Option<Half> {
+    match ty {
+        S::F16 | S::F16x2 => Some(Half::F16),
+        S::Bf16 | S::Bf16x2 => Some(Half::Bf16),
+        _ => None,
+    }
+}
+
 /// What `cvt` computes.
 fn conversion(op: &Op) -> Option<Formula> {
     let has_only =
         |known: &[Modifier]| op.modifiers.iter().all(|m| matches!(m, Modifier::Type(_)) || known.contains(m));
     let (to, from) = (op.ty(0)?, op.ty(1)?);
-    let half = |ty: S| match ty {
-        S::F16 => Some(Half::F16),
-        S::Bf16 => Some(Half::Bf16),
-        _ => None,
-    };
     let integer_bits = |ty: S| match ty {
         S::U8 | S::S8 => Some(8),
         S::U16 | S::S16 => Some(16),
@@ -391,6 +415,7 @@ fn conversion(op: &Op) -> Option<Formula> {
         (true, true) if has_only(&[Modifier::Rn]) => match (to, from) {
             (S::F32, S::F64) | (S::F64, S::F32) => Some(Formula::Resize { to: width(to)? }),
             (S::F32, from) => half(from).map(Formula::FromHalf),
+            (S::F16x2 | S::Bf16x2, S::F32) => half(to).map(Formula::ToHalves),
             (to, S::F32) => half(to).map(Formula::ToHalf),
             _ => None,
         },
@@ -442,9 +467,18 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         let (format, rounding) = format().filter(|_| written.operands.len() == 4)?;
         Some(F::FusedMultiplyAdd(format, rounding, written.signs()))
     };
-    let halves = |op: Halves, operands: usize| {
-        let are_halves = matches!(ty, S::F16 | S::F16x2) && written.operands.len() == operands;
-        (are_halves && has_only(&[Modifier::Rn])).then_some(F::Halves(op))
+    let halves = |op: Halves, operands: usize, known: &[Modifier]| {
+        let is_whole = written.operands.len() == operands && has_only(known);
+        half(ty).filter(|_| is_whole).map(|half| F::Halves(op, half))
+    };
+    let rounded_halves = |op: Halves, operands: usize| halves(op, operands, &[Modifier::Rn]);
+    let contracted_halves = || rounded_halves(Halves::MultiplyAdd(written.signs()), 4);
+    let has_nan = op.has(Modifier::PropagateNan);
+    let extreme_halves = |op: fn(bool) -> Halves| halves(op(has_nan), 3, &[Modifier::PropagateNan]);
+    // An operand that is written as a number.
+    let number = |at: usize| match written.operands.get(at) {
+        Some(&Operand::Integer(value)) => Some(value as u32),
+        _ => None,
     };
     // Of floats, exact or rounded to nearest.
     let unary = |of_floats: Unary, of_integers: Option<Sign>| match ty {
@@ -483,16 +517,22 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         Opcode::Add => bits(Integer::Add)
             .or_else(|| float(Float::Add))
             .or_else(contracted)
-            .or_else(|| halves(Halves::Add, 3)),
+            .or_else(|| rounded_halves(Halves::Add, 3))
+            .or_else(contracted_halves),
         Opcode::Sub => bits(Integer::Subtract)
             .or_else(|| float(Float::Subtract))
             .or_else(contracted)
-            .or_else(|| halves(Halves::Subtract, 3)),
+            .or_else(|| rounded_halves(Halves::Subtract, 3))
+            .or_else(contracted_halves),
         Opcode::And => bits(Integer::And),
         Opcode::Or => bits(Integer::Or),
         Opcode::Xor => bits(Integer::Xor),
-        Opcode::Min => binary(Integer::MinSigned, Integer::MinUnsigned).or_else(|| float(Float::Minimum)),
-        Opcode::Max => binary(Integer::MaxSigned, Integer::MaxUnsigned).or_else(|| float(Float::Maximum)),
+        Opcode::Min => binary(Integer::MinSigned, Integer::MinUnsigned)
+            .or_else(|| float(Float::Minimum))
+            .or_else(|| extreme_halves(Halves::Minimum)),
+        Opcode::Max => binary(Integer::MaxSigned, Integer::MaxUnsigned)
+            .or_else(|| float(Float::Maximum))
+            .or_else(|| extreme_halves(Halves::Maximum)),
         Opcode::Div | Opcode::Rem if plain && integer(ty).is_some() => match integer(ty)? {
             (Width::Word, signed) => Some(F::Divide { signed, remainder: op.opcode == Opcode::Rem }),
             (Width::Double, _) => None,
@@ -501,8 +541,26 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
         Opcode::Popc if ty == S::B32 => Some(F::Ones),
         Opcode::Clz if ty == S::B32 => Some(F::LeadingZeros),
         Opcode::Copysign => Some(F::CopySign(width(ty)?)),
-        Opcode::Neg => unary(Unary::Negate, Some(Sign::Negate)),
-        Opcode::Abs => unary(Unary::Magnitude, Some(Sign::Magnitude)),
+        Opcode::Neg => unary(Unary::Negate, Some(Sign::Negate)).or_else(|| halves(Halves::Negate, 2, &[])),
+        Opcode::Abs => {
+            unary(Unary::Magnitude, Some(Sign::Magnitude)).or_else(|| halves(Halves::Magnitude, 2, &[]))
+        }
+        Opcode::Bfe if plain && integer(ty)?.0 == Width::Word => {
+            let (first, bits) = (number(2)? & 0xff, number(3)? & 0xff);
+            let is_within = bits > 0 && first + bits <= 32;
+            is_within.then_some(F::Field { first, bits, signed: ty.is_signed() })
+        }
+        Opcode::Bfi if plain && ty == S::B32 => {
+            let (first, bits) = (number(3)? & 0xff, number(4)? & 0xff);
+            (bits > 0 && first + bits <= 32).then_some(F::Insert { first, bits })
+        }
+        Opcode::Prmt if plain => {
+            let selector = number(3)?;
+            let bytes: [u8; 4] = std::array::from_fn(|at| (selector >> (4 * at) & 0xf) as u8);
+            // From 8 on the sign of a byte.
+            bytes.iter().all(|&byte| byte < 8).then_some(F::Bytes(bytes))
+        }
+        Opcode::Dp4a if plain => Some(F::DotProduct([ty.is_signed(), op.ty(1)?.is_signed()])),
         Opcode::Sqrt if op.has(Modifier::Rn) => unary(Unary::SquareRoot, None),
         Opcode::Rcp if op.has(Modifier::Rn) => unary(Unary::Reciprocal, None),
         Opcode::Sqrt => approximate(Function::Root),
@@ -527,10 +585,10 @@ pub fn formula(op: &Op, written: Written<'_>) -> Option<Formula> {
             let (Width::Word, signed) = integer(ty)? else { return None };
             Some(F::MultiplyWide { signed, add: op.opcode == Opcode::Mad })
         }
-        Opcode::Mul => float(Float::Multiply).or_else(|| halves(Halves::Multiply, 3)),
+        Opcode::Mul => float(Float::Multiply).or_else(|| rounded_halves(Halves::Multiply, 3)),
         Opcode::Fma | Opcode::Mad => match format().filter(|_| written.operands.len() == 4) {
             Some((format, rounding)) => Some(F::FusedMultiplyAdd(format, rounding, [false; 2])),
-            None => halves(Halves::MultiplyAdd, 4),
+            None => rounded_halves(Halves::MultiplyAdd([false; 2]), 4),
         },
         Opcode::Lop3 if plain => Some(F::Logic3),
         Opcode::Cvt => conversion(op),

@@ -210,6 +210,84 @@ fn halves_agree_beside_floats_that_are_flushed() {
     }
 }
 
+/// What is computed of pairs of halves, of bytes and of some bits, at many operands.
+#[test]
+fn parts_of_words_agree() {
+    let mut random = Random(13);
+    // Small numbers, what is no number, neighbours in size, and anything.
+    let mut half = || match random.next() % 16 {
+        0 => 0x7c00 | random.next() as u16 & 0x83ff,
+        1 => 0x7f80 | random.next() as u16 & 0x807f,
+        2..6 => random.next() as u16 & 0x8bff,
+        6..11 => 0x3c00 ^ random.next() as u16 & 0x8fff,
+        _ => random.next() as u16,
+    };
+    let input: Vec<u8> = (0..2 * WORDS).flat_map(|_| half().to_le_bytes()).collect();
+    let mut steps: Vec<String> = [
+        "neg.TYPE d, a",
+        "abs.TYPE d, a",
+        "min.TYPE d, a, b",
+        "max.TYPE d, a, b",
+        "min.NaN.TYPE d, a, b",
+        "max.NaN.TYPE d, c, b",
+        "fma.rn.TYPE d, a, b, c",
+        "fma.rn.TYPE d, c, a, a",
+        "add.rn.TYPE d, a, b",
+        "sub.rn.TYPE d, c, b",
+        "mul.rn.TYPE d, a, c",
+        "mul.rn.TYPE d, b, b",
+        "fma.rn.relu.TYPE d, a, b, c",
+    ]
+    .iter()
+    .flat_map(|step| ["f16x2", "bf16x2"].map(|ty| step.replace("TYPE", ty)))
+    .collect();
+    steps.extend(["cvt.rn.f16x2.f32 d, f, g", "cvt.rn.bf16x2.f32 d, f, g"].map(str::to_owned));
+    steps.extend(
+        ["0x5410", "0x7632", "0x3210", "0x0123", "0x4567", "0x7777", "0x1f60"]
+            .map(|bytes| format!("prmt.b32 d, a, b, {bytes}")),
+    );
+    steps.extend((0..40).map(|at| {
+        let signed = |bit: u32| if at >> bit & 1 == 0 { "u32" } else { "s32" };
+        let (first, bits) = (at * 7 % 33, at * 5 % 34);
+        match at % 3 {
+            0 => format!("dp4a.{}.{} d, a, b, c", signed(2), signed(3)),
+            1 => format!("bfe.{} d, a, {first}, {bits}", signed(1)),
+            _ => format!("bfi.b32 d, a, b, {first}, {bits}"),
+        }
+    }));
+    // As a whole, for some lanes by a guard, and of one value that all have.
+    let uses: String = steps
+        .iter()
+        .flat_map(|step| [("", "%r0"), ("@%q ", "%r0"), ("", "%u")].map(|(guard, a)| (step, guard, a)))
+        .map(|(step, guard, a)| {
+            let step = step.replace(" d,", " %d,").replace(" a", &format!(" {a}"));
+            let step =
+                step.replace(" b", " %r1").replace(" c", " %r2").replace(" f", " %f0").replace(" g", " %f1");
+            format!("    {guard}{step}; mad.lo.u32 %sum, %sum, 31, %d;\n")
+        })
+        .collect();
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
+    .reg .b32 %r<3>, %t<2>, %u, %d, %sum; .reg .f32 %f<2>; .reg .b64 %rd<2>, %a, %own; .reg .pred %q;
+    ld.param.u64 %a, [in]; ld.param.u64 %own, [out]; ld.global.u32 %u, [%a+8]; mov.b32 %d, 0; mov.b32 %sum, 0;
+    mov.u32 %t0, %tid.x; mul.wide.u32 %rd0, %t0, 8; add.s64 %a, %a, %rd0;
+    mov.u32 %t1, %ctaid.x; mul.wide.u32 %rd1, %t1, 2048; add.s64 %own, %own, %rd1; add.s64 %own, %own, %rd0;
+    ld.global.u32 %r0, [%a]; ld.global.u32 %r1, [%a+4]; shf.l.wrap.b32 %r2, %r0, %r1, 16;
+    mov.b32 %f0, %r0; mov.b32 %f1, %r2; and.b32 %t1, %t0, 5; setp.eq.u32 %q, %t1, 1;
+{uses}    st.global.u32 [%own], %sum; st.global.u32 [%own+4], %d;
+    ret;
+}}
+"
+    );
+    for block in [256, 40] {
+        let [expected, found] =
+            [Engine::Interpreter, Engine::Compiled].map(|engine| run(&text, engine, block, &input));
+        assert!(expected.1.iter().any(|&byte| byte != 0));
+        assert_eq!(expected, found, "blocks of {block} threads");
+    }
+}
+
 /// Elements of every form, as vectors too: bytes of all of them, and the types of stores and loads.
 const FORMS: [(u32, &str, &str); 17] = [
     (1, "u8", "s8"),

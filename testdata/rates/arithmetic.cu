@@ -62,6 +62,18 @@ APPROX(rsqrt, "rsqrt.approx.f32")
 APPROX(sqrt, "sqrt.approx.f32")
 APPROX(tanh, "tanh.approx.f32")
 
+// Parts of words: two floats of 16 bits, four bytes, some bits.
+#define PARTS(NAME, CODE) KERNEL(NAME, unsigned, "r", CODE)
+PARTS(f16_add, "add.rn.f16x2 %0, %0, %1;\n\tsub.rn.f16x2 %1, %1, %0;\n\t")
+PARTS(f16_fma, "fma.rn.f16x2 %0, %0, %1, %1;\n\tfma.rn.f16x2 %1, %1, %1, %0;\n\t")
+PARTS(f16_minmax, "min.f16x2 %0, %0, %1;\n\tneg.f16x2 %0, %0;\n\tmax.f16x2 %1, %0, %1;\n\t")
+PARTS(bf16_add, "add.rn.bf16x2 %0, %0, %1;\n\tsub.rn.bf16x2 %1, %1, %0;\n\t")
+PARTS(bf16_fma, "fma.rn.bf16x2 %0, %0, %1, %1;\n\tfma.rn.bf16x2 %1, %1, %1, %0;\n\t")
+PARTS(f16_pack, ".reg .f32 s, t;\n\tmov.b32 s, %0;\n\tmov.b32 t, %1;\n\tcvt.rn.f16x2.f32 %0, s, t;\n\tadd.u32 %1, %1, %0;\n\t")
+PARTS(bf16_pack, ".reg .f32 s, t;\n\tmov.b32 s, %0;\n\tmov.b32 t, %1;\n\tcvt.rn.bf16x2.f32 %0, s, t;\n\tadd.u32 %1, %1, %0;\n\t")
+PARTS(bytes_dot, "dp4a.s32.s32 %0, %0, %1, %1;\n\tdp4a.u32.s32 %1, %1, %0, %0;\n\t")
+PARTS(bytes_move, "prmt.b32 %0, %0, %1, 0x5210;\n\tbfi.b32 %1, %0, %1, 9, 12;\n\tbfe.s32 %0, %1, 3, 29;\n\t")
+
 // Conversions there and back.
 KERNEL(cvt_f32_s32, float, "f", ".reg .s32 t;\n\tcvt.rzi.s32.f32 t, %0;\n\tcvt.rn.f32.s32 %0, t;\n\tadd.rn.f32 %0, %0, %1;\n\t")
 KERNEL(cvt_f64_s64, double, "d", ".reg .s64 t;\n\tcvt.rzi.s64.f64 t, %0;\n\tcvt.rn.f64.s64 %0, t;\n\tadd.rn.f64 %0, %0, %1;\n\t")

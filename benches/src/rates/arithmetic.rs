@@ -87,6 +87,51 @@ macro_rules! float {
     };
 }
 
+/// The step of a kernel of parts of words.
+fn parts(name: &str, mut x: u32, mut y: u32) -> (u32, u32) {
+    use numerics::{Rounding, b32, bf16x2, cvt, f16x2};
+    match name {
+        "f16_add" => {
+            x = f16x2::add(x, y, false);
+            y = f16x2::sub(y, x, false);
+        }
+        "f16_fma" => {
+            x = f16x2::fma(x, y, y, false);
+            y = f16x2::fma(y, y, x, false);
+        }
+        "f16_minmax" => {
+            x = f16x2::neg(f16x2::min(x, y, false, false), false);
+            y = f16x2::max(x, y, false, false);
+        }
+        "bf16_add" => {
+            x = bf16x2::add(x, y, false);
+            y = bf16x2::sub(y, x, false);
+        }
+        "bf16_fma" => {
+            x = bf16x2::fma(x, y, y, false);
+            y = bf16x2::fma(y, y, x, false);
+        }
+        "f16_pack" => {
+            x = cvt::f16x2_f32(x, y, Rounding::Rn);
+            y = y.wrapping_add(x);
+        }
+        "bf16_pack" => {
+            x = cvt::bf16x2_f32(x, y, Rounding::Rn);
+            y = y.wrapping_add(x);
+        }
+        "bytes_dot" => {
+            x = b32::dp4a(x, y, y, true, true);
+            y = b32::dp4a(y, x, x, false, true);
+        }
+        _ => {
+            x = b32::prmt(x, y, 0x5210);
+            y = b32::bfi(x, y, 9, 12);
+            x = numerics::s32::bfe(y, 3, 29);
+        }
+    }
+    (x, y)
+}
+
 /// An approximate function, or a conversion there and back.
 fn function(name: &str, x: f64) -> f64 {
     match name {
@@ -157,6 +202,10 @@ fn load(simulator: &Simulator, case: Case, size: Size) -> Loaded {
             return load_as(simulator, name, size, || (unit(word()), unit(word())), step, equal);
         }
         _ => {}
+    }
+    if case.group == Group::Parts {
+        let input = || (word() as u32, word() as u32);
+        return load_as(simulator, name, size, input, |x, y| parts(name, x, y), equal);
     }
     if name.starts_with("approx") {
         // Where the repeated step converges, so that small errors stay small.
@@ -244,5 +293,17 @@ pub(super) fn cases() -> Vec<Case> {
         "cvt_f64_f32",
     ];
     all.extend(functions.map(|name| case(Group::Functions, name, Target::None)));
+    let parts = [
+        "f16_add",
+        "f16_fma",
+        "f16_minmax",
+        "bf16_add",
+        "bf16_fma",
+        "f16_pack",
+        "bf16_pack",
+        "bytes_dot",
+        "bytes_move",
+    ];
+    all.extend(parts.map(|name| case(Group::Parts, name, Target::None)));
     all
 }

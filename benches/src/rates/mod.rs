@@ -29,6 +29,8 @@ pub enum Group {
     Float,
     /// Functions and conversions.
     Functions,
+    /// Floats of 16 bits, bytes and bits of words.
+    Parts,
     /// All lanes update one address.
     Atomics,
     /// Calls.

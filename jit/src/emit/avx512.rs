@@ -15,6 +15,7 @@ mod approximate;
 mod compare;
 mod compute;
 mod exchange;
+mod halves;
 mod integers;
 
 use super::*;

@@ -3,7 +3,7 @@
 use crate::liveness::{flushes, result, sources};
 use crate::program::{Effect, Kind, Program, Step, Uses};
 use isa::Rounding;
-use semantics::formula::{Float, Format, Formula, Integer, Unary, Width};
+use semantics::formula::{Float, Format, Formula, Halves, Integer, Unary, Width};
 use semantics::lanes::{Pred, Slot};
 
 /// Compiled steps that make up for the time that a call of the host takes.
@@ -13,9 +13,10 @@ const LANES: u32 = 3;
 /// The same of one that accesses memory, with AVX-512: other warps wait for it, and what it waits for itself is not hidden by
 /// their steps.
 const ACCESS: u32 = 12;
-/// Cycles in which an interpreter of several warps makes a step, and an approximate function.
+/// Cycles in which an interpreter of several warps makes a step, an approximate function, and an operation on floats of 16 bits.
 const INTERPRETED: u32 = 7;
 const INTERPRETED_FUNCTION: u32 = 48;
+const INTERPRETED_HALVES: u32 = 60;
 /// Steps for which an interpreter takes as long as for an access of narrow elements, of several ones, or for what lanes tell
 /// each other.
 const NARROW: u32 = 16;
@@ -134,7 +135,11 @@ fn has_avx2(formula: Formula) -> bool {
         Formula::ToFloat { bits, .. } => bits < 64,
         Formula::FromHalf(_)
         | Formula::ToHalf(_)
-        | Formula::Halves(_)
+        | Formula::ToHalves(_)
+        | Formula::Halves(..)
+        | Formula::Bytes(_)
+        | Formula::Insert { .. }
+        | Formula::DotProduct(_)
         | Formula::Divide { .. }
         | Formula::Approximate(..)
         | Formula::Ones
@@ -144,7 +149,7 @@ fn has_avx2(formula: Formula) -> bool {
 }
 
 /// Leaves to the interpreter blocks that are not likely to be faster in code: those that mostly call the host, and chains
-/// of operations each of which waits for the one before, as it runs several warps in turn.
+/// of operations each of which waits for the one before, where it runs several warps in turn.
 pub(super) fn priced(program: &Program, avx512: bool) -> Program {
     let mut priced = program.clone();
     let leaders = leaders(program);
@@ -163,7 +168,7 @@ pub(super) fn priced(program: &Program, avx512: bool) -> Program {
         let price: u32 = calls.map(price).sum();
         let chain = chain(&program.steps[start..end]);
         let interpreted: u32 = program.steps[start..end].iter().map(interpreted).sum();
-        if price > compiled || chain > interpreted {
+        if price > compiled || chain > interpreted && !program.alone {
             for step in steps.iter_mut().filter(|step| !step.kind.leaves()) {
                 step.kind = Kind::Leave(Uses::All);
             }
@@ -177,6 +182,7 @@ pub(super) fn priced(program: &Program, avx512: bool) -> Program {
 fn interpreted(step: &Step) -> u32 {
     match step.kind {
         Kind::Compute(Formula::Approximate(..), _) => INTERPRETED_FUNCTION,
+        Kind::Compute(Formula::Halves(..) | Formula::ToHalves(_), _) => INTERPRETED_HALVES,
         _ => INTERPRETED,
     }
 }
@@ -221,7 +227,10 @@ fn cycles(formula: Formula) -> u32 {
         | Formula::MultiplyHigh { .. } => 9,
         Formula::ToInteger { .. } => 12,
         Formula::ToFloat { .. } | Formula::Resize { .. } => 7,
-        Formula::FromHalf(_) | Formula::ToHalf(_) | Formula::Halves(_) => 8,
+        Formula::FromHalf(_) | Formula::ToHalf(_) | Formula::ToHalves(_) => 8,
+        Formula::Halves(Halves::Negate | Halves::Magnitude, _) => 3,
+        Formula::Halves(..) => 26,
+        Formula::DotProduct(_) => 8,
         Formula::Float(..) | Formula::FusedMultiplyAdd(..) => 4,
         Formula::Funnel { .. } | Formula::Field { .. } | Formula::Join { .. } | Formula::Half(..) => 2,
         Formula::LeadingZeros => 4,

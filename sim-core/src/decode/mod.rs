@@ -460,7 +460,7 @@ impl<'a> Decoder<'a> {
         self.stores_under_copies = stores_under_copies(self.module, self.body, &flow, patience)?;
         self.code.copies_again |= self.stores_under_copies;
         self.allocation = Allocation::new(self.function, live, &self.fixed.places, self.inspectable);
-        // Only a kernel's own instructions are compiled.
+        // Several warps run compiled code of a kernel's own instructions alone.
         let mut parts = Vec::new();
         if self.code.functions.len() == 1 {
             let divergence = Divergence::new(self.module, self.function, self.body, &flow, patience)?;

@@ -7,12 +7,13 @@ use crate::code::Action;
 use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::frame::ROOT;
+use crate::machine::kept::CompiledFunction;
 use crate::machine::turn::{GroupTurn, WarpTurn};
 use crate::machine::warp::{Group, SLICE, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::{Flow, On};
 use crate::tools::{Event, Wants};
-use jit::{Compiled, Runner, Until};
+use jit::{Runner, Until};
 use semantics::lanes::{LaneMask, Pred};
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -223,9 +224,9 @@ impl<O: Observer> Machine<'_, '_, O> {
         if weak {
             end = end.min(self.due(group.frame, lanes));
         }
-        // Code is the kernel's own; a group whose turn it is out of order does without.
-        let mut compiled = self.compiled().filter(|_| group.frame == ROOT && !fair);
-        let until = |compiled: Option<&Compiled>, position: u32| {
+        // A group whose turn it is out of order does without.
+        let mut compiled = self.compiled_of(group.frame).filter(|_| !fair);
+        let until = |compiled: Option<&CompiledFunction>, position: u32| {
             compiled.map_or(u32::MAX, |compiled| compiled.next(position, false))
         };
         macro_rules! next_run {
@@ -254,11 +255,11 @@ impl<O: Observer> Machine<'_, '_, O> {
                         end = run_end(position, stop, rest, fair).min(code.next(position + 1, false));
                         continue;
                     }
-                    let storage = code.storage(&registers, &mut self.cta.warps[self.index].local);
+                    let storage = self.storage(code, self.index, group.frame);
                     let mut runner = Runner::new(storage, position, lanes);
-                    let until_whole = self.until_whole && whole;
+                    let until_whole = self.until_whole && whole && group.frame == ROOT;
                     let run = Until { stop, most: rest, whole: until_whole };
-                    let flow = self.run_compiled(code, &mut runner, run);
+                    let flow = self.run_compiled(code, group.frame, &mut runner, run);
                     let Runner { ran, called, .. } = runner;
                     let entered = begun + counts.ran;
                     counts.ran += ran.steps;
@@ -418,7 +419,7 @@ impl<O: Observer> Machine<'_, '_, O> {
                     parted!();
                     self.close(&mut counts, position + 1, group.position, lanes);
                     position = group.position;
-                    compiled = self.compiled().filter(|_| group.frame == ROOT && !fair);
+                    compiled = self.compiled_of(group.frame).filter(|_| !fair);
                     end = run_end(position, stop, most.min(until_pause).saturating_sub(counts.ran), fair);
                     end = end.min(self.next_break(position, lanes, counts.ran));
                     end = end.min(until(compiled, position));

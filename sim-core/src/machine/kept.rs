@@ -43,10 +43,20 @@ pub(crate) struct Kernel {
     /// See [`warp_rows`], of the last shape of blocks.
     rows: Mutex<Option<(Dim3, Arc<[Row]>)>>,
     accessed: Mutex<Option<Accessed>>,
-    /// Host code for it, once it is compiled; nothing if that cannot be.
-    pub compiled: OnceLock<Option<Compiled>>,
+    /// Host code for each of its functions, once it is compiled; nothing if that cannot be.
+    pub compiled: Box<[OnceLock<Option<CompiledFunction>>]>,
     /// Warp instructions of its launches so far.
     pub heat: AtomicU64,
+}
+
+/// Code of a kernel, or of a function that it calls.
+#[derive(Debug)]
+pub(crate) struct CompiledFunction {
+    pub code: Compiled,
+    /// The position of its first instruction, from which code counts.
+    pub start: u32,
+    /// The part of its frame's local memory that code has a window of, if it has variables.
+    pub local: [u32; 2],
 }
 
 /// By instruction, the allocation that it accessed last, if that may be a [`Hint`]; in the table of a generation.
@@ -62,10 +72,10 @@ const NONE: u32 = u32::MAX;
 impl Kernel {
     pub(crate) fn new(code: Code) -> Kernel {
         Kernel {
+            compiled: code.functions.iter().map(|_| OnceLock::new()).collect(),
             code: Arc::new(code),
             rows: Mutex::default(),
             accessed: Mutex::default(),
-            compiled: OnceLock::new(),
             heat: AtomicU64::new(0),
         }
     }

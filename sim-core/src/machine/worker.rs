@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::cluster::Cluster;
 use super::cta::Cta;
 use super::grid::Grid;
+use super::kept::CompiledFunction;
 use super::pauses::Pauses;
 use super::random::Random;
 use super::squad::Squad;
@@ -12,7 +13,7 @@ use super::turn::BlockTurn;
 use crate::launch::Stats;
 use crate::memory::{Hint, Snapshot, host};
 use crate::observer::Observer;
-use jit::{Compiled, Context};
+use jit::Context;
 use semantics::matrix::panel::Panel;
 use semantics::matrix::tile::Tile;
 
@@ -49,7 +50,7 @@ pub(crate) struct Worker<'g, O> {
     /// Work done since the last look at the clock, in warp instructions.
     work: u64,
     /// Host code for the kernel, once there is any, and what runs of it are told.
-    pub compiled: Option<&'g Compiled>,
+    pub compiled: Option<&'g CompiledFunction>,
     pub context: Option<Box<Context>>,
     /// Scratch memory of blocks in code.
     pub squad: Squad,

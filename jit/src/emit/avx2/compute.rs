@@ -526,7 +526,11 @@ impl Emitter<'_> {
             // Those are the host's.
             Formula::FromHalf(_)
             | Formula::ToHalf(_)
-            | Formula::Halves(_)
+            | Formula::Halves(..)
+            | Formula::ToHalves(_)
+            | Formula::Insert { .. }
+            | Formula::Bytes(_)
+            | Formula::DotProduct(_)
             | Formula::Divide { .. }
             | Formula::Approximate(..)
             | Formula::Ones

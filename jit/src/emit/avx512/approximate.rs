@@ -13,12 +13,12 @@ const INFINITY: u32 = 255 << EXPONENT;
 
 impl Emitter<'_> {
     /// A word as an operand.
-    fn constant(&mut self, value: u32) -> AsmMemoryOperand {
+    pub(super) fn constant(&mut self, value: u32) -> AsmMemoryOperand {
         dword_bcst(self.pooled([value; 16]))
     }
 
     /// A word in all of a register.
-    fn broadcast(&mut self, value: u32, to: usize) -> Done {
+    pub(super) fn broadcast(&mut self, value: u32, to: usize) -> Done {
         let place = self.pooled([value; 16]);
         self.a.vpbroadcastd(Z[to], dword_ptr(place))
     }

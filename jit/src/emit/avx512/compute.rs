@@ -1,12 +1,11 @@
 //! Lane operations.
 
 use super::*;
-use crate::emit::avx512::approximate::SPARE;
 use crate::emit::double;
 use crate::emit::predicates::nearest;
 use crate::liveness::{is_checked, result, sources};
 use isa::{IntRounding, Rounding};
-use semantics::formula::{self, Float, Format, Formula, Half, Halves, Integer, Sign, Unary};
+use semantics::formula::{self, Float, Format, Formula, Half, Integer, Sign, Unary};
 use semantics::lanes::Operands;
 
 /// One instruction of three operands that are floats, the last of any kind, whose result is rounded as is said.
@@ -49,11 +48,14 @@ impl Emitter<'_> {
         if checks {
             self.predicate = None;
         }
-        let mut spare = [0; SPARE];
-        if let Formula::Approximate(..) = formula {
-            for register in &mut spare {
-                *register = self.new_register()?;
-            }
+        let mut spare = [0; approximate::SPARE];
+        let spared = match formula {
+            Formula::Approximate(..) => approximate::SPARE,
+            Formula::Halves(..) => halves::SPARE,
+            _ => 0,
+        };
+        for register in &mut spare[..spared] {
+            *register = self.new_register()?;
         }
         for number in 0..count {
             let to = new[number as usize];
@@ -67,6 +69,11 @@ impl Emitter<'_> {
                     self.a.korw(k6, k6, k7)?
                 }
                 self.approximate(function, from, to, spare)?;
+                continue;
+            }
+            if let Formula::Halves(op, half) = formula {
+                let [a, b, c, d, _] = spare;
+                self.pairs(op, half, operands, number, to, [a, b, c, d])?;
                 continue;
             }
             self.line_of(formula, operands, number, to)?;
@@ -205,6 +212,23 @@ impl Emitter<'_> {
             (_, true) => self.a.vpsrad(Z[to], Z[from], unused),
             (_, false) => self.a.vpsrld(Z[to], Z[from], unused),
         }
+    }
+
+    /// Words as floats of 16 bits, rounded to nearest.
+    fn half_of_word(&mut self, half: Half, from: usize, to: usize) -> Done {
+        match half {
+            Half::F16 => {
+                self.a.vcvtps2ph(Y[S0], Z[from], 0)?;
+                self.a.vpmovzxwd(Z[to], Y[S0])?;
+            }
+            Half::Bf16 => {
+                self.rounded_to_bf16(from, to)?;
+                self.a.vpsrld(Z[to], Z[to], 16)?;
+            }
+        }
+        // What is no number is the same in both.
+        self.a.vcmpps(k7, Z[from], Z[from], 3)?;
+        self.a.vpbroadcastd(Z[to].k7(), dword_ptr(at(word(context::LESS_THAN_HALF))))
     }
 
     /// Half a line of words as doubles.
@@ -575,25 +599,6 @@ impl Emitter<'_> {
                 }
                 self.a.vinserti64x4(Z[to], Z[S0], Y[S1], 1)?;
             }
-            Formula::Halves(op) => {
-                let a = self.fetch(a, Word, number)?;
-                let b = self.fetch(b, Word, number)?;
-                match op {
-                    Halves::Add => self.a.vaddph(Z[to], Z[a], Z[b])?,
-                    Halves::Subtract => self.a.vsubph(Z[to], Z[a], Z[b])?,
-                    Halves::Multiply => self.a.vmulph(Z[to], Z[a], Z[b])?,
-                    Halves::MultiplyAdd => {
-                        let c = self.fetch(c, Word, number)?;
-                        self.a.vmovdqa64(Z[S0], Z[a])?;
-                        self.a.vfmadd213ph(Z[S0], Z[b], Z[c])?;
-                        self.a.vmovdqa64(Z[to], Z[S0])?;
-                    }
-                }
-                // What is no number has the bits that the device gives it.
-                let nan = self.pooled([0x7fff_7fff; 16]);
-                self.a.vcmpph(k7, Z[to], Z[to], 3)?;
-                self.a.vmovdqu16(Z[to].k7(), zmmword_ptr(nan))?;
-            }
             Formula::FromHalf(Half::F16) => {
                 let from = self.fetch(a, Word, number)?;
                 self.a.vpmovdw(Y[S0], Z[from])?;
@@ -605,23 +610,32 @@ impl Emitter<'_> {
             }
             Formula::ToHalf(half) => {
                 let from = self.fetch(a, Word, number)?;
-                match half {
-                    Half::F16 => {
-                        self.a.vcvtps2ph(Y[S0], Z[from], 0)?;
-                        self.a.vpmovzxwd(Z[to], Y[S0])?;
-                    }
-                    Half::Bf16 => {
-                        // Half of the last place that stays, less one bit where that is even.
-                        self.a.vpsrld(Z[S0], Z[from], 16)?;
-                        self.a.vpandd(Z[S0], Z[S0], dword_bcst(at(word(context::BIT))))?;
-                        self.a.vpaddd(Z[S0], Z[S0], Z[from])?;
-                        self.a.vpaddd(Z[S0], Z[S0], dword_bcst(at(word(context::LESS_THAN_HALF))))?;
-                        self.a.vpsrld(Z[to], Z[S0], 16)?;
-                    }
-                }
-                // What is no number is the same in both.
-                self.a.vcmpps(k7, Z[from], Z[from], 3)?;
-                self.a.vpbroadcastd(Z[to].k7(), dword_ptr(at(word(context::LESS_THAN_HALF))))?;
+                self.half_of_word(half, from, to)?;
+            }
+            Formula::ToHalves(half) => {
+                let (upper, lower) = (self.fetch(a, Word, number)?, self.fetch(b, Word, number)?);
+                self.half_of_word(half, upper, S1)?;
+                self.a.vpslld(Z[S1], Z[S1], 16)?;
+                self.half_of_word(half, lower, to)?;
+                self.a.vpord(Z[to], Z[to], Z[S1])?;
+            }
+            Formula::Insert { first, bits } => {
+                let a = self.fetch(a, Word, number)?;
+                let b = self.fetch(b, Word, number)?;
+                let place = (u32::MAX >> (32 - bits)) << first;
+                self.broadcast(place, to)?;
+                self.a.vpslld(Z[S0], Z[a], first)?;
+                // Where a bit of the place is set that of the second, else of the third.
+                self.a.vpternlogd(Z[to], Z[S0], Z[b], 0xca)?;
+            }
+            Formula::Bytes(bytes) => {
+                let from = [self.fetch(a, Word, number)?, self.fetch(b, Word, number)?];
+                self.bytes(bytes, from, to)?;
+            }
+            Formula::DotProduct(signed) => {
+                let from = [self.fetch(a, Word, number)?, self.fetch(b, Word, number)?];
+                let c = self.fetch(c, Word, number)?;
+                self.dot_product(signed, from, c, to)?;
             }
             Formula::Resize { to: Double } => {
                 let from = self.fetch(a, Word, number / 2)?;
@@ -660,7 +674,8 @@ impl Emitter<'_> {
                     (Double, Source::Memory(yes)) => self.a.vpblendmq(Z[to].k(mask), Z[no], yes)?,
                 }
             }
-            Formula::Approximate(..) | Formula::Compare(..) | Formula::Predicate(_) => {}
+            Formula::Approximate(..) | Formula::Halves(..) | Formula::Compare(..) | Formula::Predicate(_) => {
+            }
         }
         Ok(())
     }
@@ -719,7 +734,7 @@ impl Emitter<'_> {
 }
 
 /// An operand that says how the result is rounded.
-fn rounding_as(register: AsmRegisterZmm, rounding: Rounding) -> AsmRegisterZmm {
+pub(super) fn rounding_as(register: AsmRegisterZmm, rounding: Rounding) -> AsmRegisterZmm {
     match rounding {
         Rounding::Rn => register,
         Rounding::Rz => register.rz_sae(),

@@ -69,6 +69,44 @@ impl Emitter<'_> {
         self.a.vpmaddwd(Z[to], Z[to], Z[S1])
     }
 
+    /// Bytes of two words, by number, the second one's from 4 on.
+    pub(super) fn bytes(&mut self, bytes: [u8; 4], from: [usize; 2], to: usize) -> Done {
+        let has = |number: usize| bytes.iter().any(|&byte| usize::from(byte / 4) == number);
+        for number in [0, 1].into_iter().filter(|&number| has(number)) {
+            // What the other word has is a zero.
+            let places: [u32; 16] = std::array::from_fn(|word| {
+                u32::from_le_bytes(bytes.map(|byte| match usize::from(byte / 4) == number {
+                    true => 4 * (word as u8 % 4) + byte % 4,
+                    false => 0x80,
+                }))
+            });
+            let places = self.pooled(places);
+            let part = if number == 1 && has(0) { S0 } else { to };
+            self.a.vpshufb(Z[part], Z[from[number]], zmmword_ptr(places))?;
+        }
+        if has(0) && has(1) { self.a.vpord(Z[to], Z[to], Z[S0]) } else { Ok(()) }
+    }
+
+    /// Products of bytes, added up with a word.
+    pub(super) fn dot_product(&mut self, signed: [bool; 2], from: [usize; 2], c: usize, to: usize) -> Done {
+        for (lower, sum) in [(true, S2), (false, to)] {
+            for ((from, signed), part) in from.into_iter().zip(signed).zip([S0, S1]) {
+                let mut from = from;
+                if lower {
+                    self.a.vpsllw(Z[part], Z[from], 8)?;
+                    from = part;
+                }
+                match signed {
+                    true => self.a.vpsraw(Z[part], Z[from], 8)?,
+                    false => self.a.vpsrlw(Z[part], Z[from], 8)?,
+                }
+            }
+            self.a.vpmaddwd(Z[sum], Z[S0], Z[S1])?;
+        }
+        self.a.vpaddd(Z[to], Z[to], Z[S2])?;
+        self.a.vpaddd(Z[to], Z[to], Z[c])
+    }
+
     pub(super) fn integer(&mut self, op: Integer, width: Width, to: usize, a: usize, b: Source) -> Done {
         use Integer as I;
         use Width::{Double, Word};

@@ -12,18 +12,21 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
-use jit::{Compiled, Context, Progress, Runner, Until, Window};
+use jit::{Compiled, Context, Progress, Runner, Storage, Until, Window};
 use smallvec::SmallVec;
 
-use crate::code::Action;
+use crate::code::{Action, Code, CodeFunction};
 use crate::machine::Machine;
+use crate::machine::frame::{Frame, FrameId, ROOT};
+use crate::machine::grid::Grid;
+use crate::machine::kept::CompiledFunction;
 use crate::machine::warp::{BUSY, Group};
 use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
-use program::program;
-use semantics::lanes::{LaneMask, Registers};
+use program::{greatest_local, program};
+use semantics::lanes::{LaneMask, Registers, SimdLevel};
 
 // Code reads hints as windows.
 const _: () = assert!(
@@ -41,9 +44,35 @@ const MOST_STEPS: u64 = 20_000;
 /// interpreting about so many.
 const LEAST: [u32; 2] = [6, 8];
 
+impl CompiledFunction {
+    fn new(code: &Code, function: &CodeFunction, least: [u32; 2], level: SimdLevel) -> Option<Self> {
+        let steps = u64::from(function.end - function.start);
+        let compiled = match steps <= MOST_STEPS {
+            true => Compiled::new(&program(code, function, least, level), level)?,
+            false => return None,
+        };
+        Some(CompiledFunction { code: compiled, start: function.start, local: greatest_local(function) })
+    }
+
+    /// The first position from `position` on, which is one of the function's, at which it is worth to begin; `u32::MAX` if there
+    /// is none.
+    #[inline(always)]
+    pub(super) fn next(&self, position: u32, together: bool) -> u32 {
+        self.code.next(position - self.start, together).saturating_add(self.start)
+    }
+
+    /// Whether it is worth to begin at a position, and the code there can end before it passes `stop` and after so many steps.
+    #[inline(always)]
+    pub(super) fn begins(&self, position: u32, stop: u32, most: u64, together: bool) -> bool {
+        self.code.begins(position - self.start, stop.saturating_sub(self.start), most, together)
+    }
+}
+
 /// What [`call`] needs.
 struct Host<'x, 'a, 'g, O> {
     machine: &'x mut Machine<'a, 'g, O>,
+    function: &'g CompiledFunction,
+    frame: FrameId,
     context: *mut Context,
     /// Warps of the runners.
     warps: &'x [usize],
@@ -100,7 +129,8 @@ impl<O: Observer> Host<'_, '_, '_, O> {
         let (registers, machine) = (&mut registers, &mut *self.machine);
         machine.index = self.warps[runner];
         let code = machine.worker.grid.code;
-        let mut group = Group::of_kernel(position, all);
+        let position = self.function.start + position;
+        let mut group = Group { frame: self.frame, ..Group::of_kernel(position, all) };
         let flow = match &code.insts[position as usize].action {
             Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) => {
                 // SAFETY: decoding took the function for a SIMD level that this CPU was found to have, and numbered its
@@ -128,9 +158,7 @@ impl<O: Observer> Host<'_, '_, '_, O> {
             context.fresh = machine.worker.snapshot.generation;
             if context.changes != machine.worker.hint_changes {
                 context.changes = machine.worker.hint_changes;
-                if let Some(compiled) = machine.worker.compiled {
-                    compiled.compare_windows(context);
-                }
+                self.function.code.compare_windows(context);
             }
         }
         if let Flow::Next = flow { Done::Next } else { Done::Ended(flow) }
@@ -149,17 +177,21 @@ impl<O: Observer> Worker<'_, O> {
     #[cold]
     fn compile(&mut self) {
         let (grid, kernel) = (self.grid, self.grid.kernel);
-        let known = kernel.compiled.get().is_some();
-        if known || kernel.heat.load(Relaxed).saturating_add(self.stats.warp_instructions) >= grid.cold {
-            let compiled = kernel.compiled.get_or_init(|| match grid.code.kernel_steps() <= MOST_STEPS {
-                true => {
-                    let least = if grid.cold == 0 { [1; 2] } else { LEAST };
-                    Compiled::new(&program(grid.code, least, grid.level), grid.level)
-                }
-                false => None,
-            });
-            self.compiled = compiled.as_ref();
+        let heat = kernel.heat.load(Relaxed).saturating_add(self.stats.warp_instructions);
+        if kernel.compiled[0].get().is_some() || heat >= grid.cold {
+            self.compiled = grid.code_of(0);
         }
+    }
+}
+
+impl<'g> Grid<'g> {
+    /// Code of a function, made now if there is none yet.
+    fn code_of(&self, function: u32) -> Option<&'g CompiledFunction> {
+        let make = || {
+            let least = if self.cold == 0 { [1; 2] } else { LEAST };
+            CompiledFunction::new(self.code, &self.code.functions[function as usize], least, self.level)
+        };
+        self.kernel.compiled[function as usize].get_or_init(make).as_ref()
     }
 }
 
@@ -167,31 +199,56 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
     /// Runs a group of the kernel itself from a position on at which code begins. What ended it, if that was an operation.
     pub(super) fn run_compiled(
         &mut self,
-        compiled: &Compiled,
+        function: &'g CompiledFunction,
+        frame: FrameId,
         runner: &mut Runner,
         until: Until,
     ) -> Option<Flow> {
-        let warps = [self.index];
-        let mut flows = self.in_code(&warps, |context| {
+        let (warps, start) = ([self.index], function.start);
+        runner.position -= start;
+        let until = Until { stop: until.stop.saturating_sub(start), ..until };
+        let mut flows = self.in_code(function, frame, &warps, |context| {
             // SAFETY: as `in_code` says, for the rows and predicates of this warp.
-            unsafe { compiled.run_alone(context, runner, until) };
+            unsafe { function.code.run_alone(context, runner, until) };
         });
+        runner.position += start;
+        runner.aside.iter_mut().for_each(|aside| aside.position += start);
         flows.1.pop().map(|(_, flow)| flow)
+    }
+
+    /// Where a warp has the registers of a frame, and the window of its lanes' own memory: in a variable of that frame, or if it
+    /// has none of the nearest caller that has.
+    #[inline(always)]
+    pub(super) fn storage(&mut self, function: &CompiledFunction, warp: usize, frame: FrameId) -> Storage {
+        let registers = self.registers_of(warp, frame);
+        let warp = &mut self.cta.warps[warp];
+        let of_frame =
+            |[from, to]: [u32; 2], Frame { local_start, .. }: &Frame| [local_start + from, local_start + to];
+        let mut window = of_frame(function.local, warp.frame(frame));
+        if frame != ROOT && function.local == [0; 2] {
+            let mut caller = *warp.frame(frame);
+            while window[0] == window[1] && caller.depth > 0 {
+                caller = *warp.frame(caller.parent);
+                let function = &self.worker.grid.code.functions[caller.function as usize];
+                window = of_frame(greatest_local(function), &caller);
+            }
+        }
+        function.code.storage(&registers, &mut warp.local, window)
     }
 
     /// Runs whole warps, of these indices, as if all of a team made each step together, for about so many instructions in
     /// all; `all`: they are those of the block that live, pass its barriers and may end it. How far they came, and what ended runs.
     pub(super) fn run_compiled_team(
         &mut self,
-        compiled: &Compiled,
+        compiled: &'g CompiledFunction,
         (runners, warps): (&mut [Runner], &[usize]),
         team: usize,
         most: u64,
         all: bool,
     ) -> (Progress, SmallVec<[(usize, Flow); 1]>) {
-        self.in_code(warps, |context| {
+        self.in_code(compiled, ROOT, warps, |context| {
             // SAFETY: as `in_code` says, for the rows and predicates of these warps.
-            unsafe { compiled.run_teams(context, runners, team, most, all) }
+            unsafe { compiled.code.run_teams(context, runners, team, most, all) }
         })
     }
 
@@ -200,6 +257,8 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
     #[inline(always)]
     fn in_code<T>(
         &mut self,
+        function: &'g CompiledFunction,
+        frame: FrameId,
         warps: &[usize],
         run: impl FnOnce(&mut Context) -> T,
     ) -> (T, SmallVec<[(usize, Flow); 1]>) {
@@ -207,14 +266,24 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
             Some(context) => context,
             None => Box::new(Context::new(std::ptr::null_mut(), call::<O>)),
         };
-        (context.windows, context.changes) = (self.worker.hints.as_ptr().cast(), self.worker.hint_changes);
+        // Those of the function's instructions.
+        let windows = &self.worker.hints[function.start as usize..];
+        (context.windows, context.changes) = (windows.as_ptr().cast(), self.worker.hint_changes);
         context.shared = self.shared_window();
         (context.exclusive, context.reads, context.patience) = (self.worker.grid.exclusive, 0, BUSY);
         context.generation = self.worker.grid.memory.generation();
         context.fresh = self.worker.snapshot.generation;
         context.constants = self.worker.grid.constants.as_ptr().cast_mut();
         let place: *mut Context = &mut *context;
-        let mut host = Host { machine: self, context: place, warps, flows: SmallVec::new(), panic: None };
+        let mut host = Host {
+            machine: self,
+            function,
+            frame,
+            context: place,
+            warps,
+            flows: SmallVec::new(),
+            panic: None,
+        };
         context.host = (&raw mut host).cast();
         let result = run(&mut context);
         let Host { flows, panic, .. } = host;
@@ -226,9 +295,19 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         (result, flows)
     }
 
-    /// Where code begins at a position, unless somebody looks on.
+    /// The kernel's code, unless somebody looks on.
     #[inline(always)]
-    pub(super) fn compiled(&self) -> Option<&'g Compiled> {
+    pub(super) fn compiled(&self) -> Option<&'g CompiledFunction> {
         if O::ACTIVE { None } else { self.worker.compiled }
+    }
+
+    /// The code of the function of a frame, unless somebody looks on.
+    #[inline(always)]
+    pub(super) fn compiled_of(&self, frame: FrameId) -> Option<&'g CompiledFunction> {
+        let kernel = self.compiled();
+        match frame == ROOT {
+            true => kernel,
+            false => kernel.and_then(|_| self.worker.grid.code_of(self.warp().frame(frame).function)),
+        }
     }
 }

@@ -17,18 +17,20 @@ use semantics::lanes::{LaneMask, Operands, Pred, SimdLevel, Slot, WARP_SIZE};
 const SHARED: Memories = 1;
 const GLOBAL: Memories = 2;
 
-/// What of a kernel is compiled for a level. Code is begun where at least so many steps follow, for a warp alone and for one of several.
-pub(super) fn program(code: &Code, least: [u32; 2], level: SimdLevel) -> Program {
-    let Some(kernel) = code.functions.first() else { return Program::default() };
+/// What of a kernel, or of a function that it calls, is compiled for a level. Code is begun where at least so many steps follow,
+/// for a warp alone and for one of several.
+pub(super) fn program(code: &Code, function: &CodeFunction, least: [u32; 2], level: SimdLevel) -> Program {
     let mut program = Program {
-        rows: kernel.rows,
-        uniform_rows: kernel.uniform_rows.clone(),
+        rows: function.rows,
+        uniform_rows: function.uniform_rows.clone(),
         least,
         all: least[0] <= 1,
+        alone: function.start != 0,
         waits: code.insts.iter().any(awaits),
-        local: greatest_local(kernel),
         ..Program::default()
     };
+    let is_kernel = function.start == 0;
+    let range = function.start..function.end;
     for constant in &code.constants {
         let slot = Slot::constant(program.uniform.len() as u32);
         if let Constant::Bits(value, _) = *constant {
@@ -39,7 +41,7 @@ pub(super) fn program(code: &Code, least: [u32; 2], level: SimdLevel) -> Program
         program.uniform.extend((0..constant.rows()).map(|_| uniform));
     }
     let mut lanes = Vec::new();
-    for position in 0..kernel.end {
+    for position in range.clone() {
         let inst = &code.insts[position as usize];
         let kind = match &inst.action {
             Action::Lanes(run, operands) | Action::BeforeBranch(run, operands) => {
@@ -51,11 +53,12 @@ pub(super) fn program(code: &Code, least: [u32; 2], level: SimdLevel) -> Program
                     }
                 }
             }
-            Action::Load(access) => accessed(code, access, false, program.local),
-            Action::Store(access) => accessed(code, access, true, program.local),
-            Action::Branch(target) if *target < kernel.end => Kind::Branch(*target),
+            Action::Load(access) => accessed(code, function, access, false),
+            Action::Store(access) => accessed(code, function, access, true),
+            Action::Branch(target) if range.contains(target) => Kind::Branch(*target - range.start),
             Action::Nothing => Kind::Nothing,
             Action::ActiveMask(_) | Action::LocalAddress(..) | Action::Fence(..) => Kind::Call(Uses::All),
+            Action::Return | Action::Exit if !is_kernel => Kind::Leave(Uses::All),
             Action::Return | Action::Exit if inst.guard == Pred::TRUE => Kind::Exit,
             Action::Return | Action::Exit => Kind::Leave(Uses::Slots(Vec::new())),
             Action::Barrier(barrier) if barrier.whole.is_some() && inst.guard == Pred::TRUE => Kind::Barrier,
@@ -97,10 +100,9 @@ fn awaits(inst: &Inst) -> bool {
     }
 }
 
-/// The greatest variable of a kernel's local memory that begins with a word, from its first byte to behind its last.
-fn greatest_local(kernel: &CodeFunction) -> [u32; 2] {
-    let begin = kernel.local_start();
-    let variables = kernel.locals.iter().map(|&(start, end, _)| [begin + start, begin + end]);
+/// The greatest variable of a frame's local memory that begins with a word, from its first byte to behind its last.
+pub(super) fn greatest_local(function: &CodeFunction) -> [u32; 2] {
+    let variables = function.locals.iter().map(|&(start, end, _)| [start, end]);
     variables.filter(|[start, _]| start % 4 == 0).max_by_key(|[start, end]| end - start).unwrap_or_default()
 }
 
@@ -217,7 +219,7 @@ fn window_of(access: &Access) -> Option<(Space, Width)> {
 }
 
 /// How a load or store is done.
-fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> Kind {
+fn accessed(code: &Code, function: &CodeFunction, access: &Access, store: bool) -> Kind {
     // On x86 a move is as strong as any access has to be: fences are others' business.
     let polls = access.strong && !store;
     // How often a loop looks that does nothing else is the interpreter's business.
@@ -246,17 +248,17 @@ fn accessed(code: &Code, access: &Access, store: bool, [local, _]: [u32; 2]) -> 
     let twice = (1..slots.len()).any(|at| slots[at].rows != 0 && slots[..at].contains(&slots[at]));
     let mut offset = access.offset;
     if access.space == AccessSpace::Frame {
-        let kernel = &code.functions[0];
+        let [local, _] = greatest_local(function);
         let is_inside = |&(start, end, _): &(u32, u32, _)| {
             offset >= i64::from(start) && offset.saturating_add(size) <= i64::from(end)
         };
-        if !kernel.locals.iter().any(is_inside) || local % 16 != 0 {
+        if !function.locals.iter().any(is_inside) {
             return call;
         }
-        // Counted from the start of the window.
-        offset += i64::from(kernel.local_start()) - i64::from(local);
+        // Counted from the start of the window; frames begin at multiples of all sizes.
+        offset -= i64::from(local);
     }
-    if i32::try_from(offset).is_err() || offset % size != 0 || twice {
+    if i32::try_from(offset).is_err() || access.offset % size != 0 || twice {
         return call;
     }
     let mut elements = [None; 4];

@@ -4,13 +4,14 @@ use crate::engine::lockstep::Run;
 use crate::engine::single::lane_count;
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
+use crate::machine::kept::CompiledFunction;
 use crate::machine::squad::Squad;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
-use jit::{Compiled, Progress, Ran, Runner};
+use jit::{Progress, Ran, Runner};
 
-impl<O: Observer> Machine<'_, '_, O> {
+impl<'g, O: Observer> Machine<'_, 'g, O> {
     /// Whether it is worth to begin code where the first warp of the block stands.
     #[inline(always)]
     pub(in crate::engine) fn stands_at_code(&self) -> bool {
@@ -38,8 +39,7 @@ impl<O: Observer> Machine<'_, '_, O> {
             untouched &= warp.clock == 0;
             if warp.is_whole() {
                 let (position, lanes) = (warp.groups[0].position, warp.groups[0].lanes);
-                let registers = self.registers_of(index, ROOT);
-                let storage = compiled.storage(&registers, &mut self.cta.warps[index].local);
+                let storage = self.storage(compiled, index, ROOT);
                 squad.enlist(index, storage, position, lanes);
             }
         }
@@ -48,7 +48,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let enough = squad.runners.len() > usize::from(self.cta.warps.len() > 1);
         let together = &squad.runners[..team.min(squad.runners.len())];
         let mut run = None;
-        if enough && compiled.begins_for(together, (*left).max(0) as u64) {
+        if enough && compiled.code.begins_for(together, (*left).max(0) as u64) {
             let full = *left;
             run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
             let bytes = self.cta.bytes();
@@ -67,7 +67,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 
     fn run_squad(
         &mut self,
-        compiled: &Compiled,
+        compiled: &'g CompiledFunction,
         Squad { runners, warps }: &mut Squad,
         (team, all, untouched): (usize, bool, bool),
         left: &mut i64,
