@@ -67,8 +67,35 @@ fn seeds() -> Range<u64> {
     first..first + number("WARPGRIND_KERNELS", 200)
 }
 
+/// What is made of a seed.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Kernel,
+    /// A kernel full of races.
+    Racy,
+    /// A function that a kernel calls.
+    Called,
+}
+
+/// A kernel that does as a function what this one does.
+fn called(kernel: &str) -> String {
+    let parameters = "(.param .u64 in, .param .u64 out, .param .u64 counts)";
+    let function = kernel.replace(&format!(".visible .entry k{parameters}"), &format!(".func f{parameters}"));
+    format!(
+        "{function}
+.visible .entry k{parameters} {{
+    .reg .b64 %a, %b, %c; .param .b64 a; .param .b64 b; .param .b64 c;
+    ld.param.u64 %a, [in]; ld.param.u64 %b, [out]; ld.param.u64 %c, [counts];
+    st.param.b64 [a], %a; st.param.b64 [b], %b; st.param.b64 [c], %c;
+    call.uni f, (a, b, c);
+    ret;
+}}
+"
+    )
+}
+
 /// Seeds whose kernels leave something else in compiled code than interpreted.
-fn disagreeing(seeds: &[u64], racy: bool) -> Vec<u64> {
+fn disagreeing(seeds: &[u64], form: Form) -> Vec<u64> {
     let mut random = Random(7);
     let special =
         [0u32, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 0x7f80_0001, 0x8000_0000, 0x0000_0007, 0x3f80_0000];
@@ -81,7 +108,8 @@ fn disagreeing(seeds: &[u64], racy: bool) -> Vec<u64> {
     let input: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
     let disagrees = |&seed: &u64| {
         let block = [32, 128, 96, 64, 40, 5, 256, 96, 256, 40, 64, 224][seed as usize % 12];
-        let text = kernel(seed, racy, block % 32 == 0);
+        let text = kernel(seed, form == Form::Racy, block % 32 == 0);
+        let text = if form == Form::Called { called(&text) } else { text };
         let expected = run(&text, Engine::Interpreter, block, &input);
         // Compiled from the first instruction on, and in the middle of what the interpreter has begun.
         let after = [1, 40, 300, 1500, 6000][seed as usize % 5];
@@ -106,7 +134,14 @@ fn disagreeing(seeds: &[u64], racy: bool) -> Vec<u64> {
 #[test]
 fn random_kernels_agree() {
     let seeds: Vec<_> = seeds().collect();
-    let wrong = disagreeing(&seeds, false);
+    let wrong = disagreeing(&seeds, Form::Kernel);
+    assert!(wrong.is_empty(), "{} of {} kernels: {wrong:?}", wrong.len(), seeds.len());
+}
+
+#[test]
+fn random_functions_agree() {
+    let seeds: Vec<_> = seeds().collect();
+    let wrong = disagreeing(&seeds, Form::Called);
     assert!(wrong.is_empty(), "{} of {} kernels: {wrong:?}", wrong.len(), seeds.len());
 }
 
@@ -114,14 +149,14 @@ fn random_kernels_agree() {
 /// code: the way of a warp depends on its own past alone.
 #[test]
 fn turns_of_a_block_change_no_way_of_a_warp() {
-    assert_eq!(disagreeing(&[30128, 81176, 6_004_115], false), []);
+    assert_eq!(disagreeing(&[30128, 81176, 6_004_115], Form::Kernel), []);
 }
 
 /// Compiled code keeps the order in which the warps of a block access memory, but for a few that have gone different ways.
 #[test]
 fn kernels_that_race_agree_almost_always() {
     let seeds: Vec<_> = seeds().collect();
-    let wrong = disagreeing(&seeds, true);
+    let wrong = disagreeing(&seeds, Form::Racy);
     assert!(100 * wrong.len() <= seeds.len(), "{} of {} kernels: {wrong:?}", wrong.len(), seeds.len());
 }
 
