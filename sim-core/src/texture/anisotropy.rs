@@ -50,22 +50,22 @@ impl Footprint {
     pub(super) fn taps(self, which: Which, fraction: u32) -> Taps {
         let towards = ONE - i64::from(fraction);
         let (ratio, apart, part) = match which {
-            Which::First => (self.ratio, i64::from(reciprocal(towards)), 256 - fraction),
-            Which::Second => ((self.ratio - towards).max(0), 128, fraction),
+            Which::First => (self.ratio, i64::from(reciprocal(towards) >> 1), 256 - fraction),
+            Which::Second => ((self.ratio - towards).max(0), 64, fraction),
         };
         let one = Taps { count: 1, half: [0; 2], outer: 256, inner: 256, bits: 8, part };
         if ratio == 0 {
             return one;
         }
         let reciprocal = reciprocal(ratio & (ONE - 1));
-        let spread = |half: i64| 2 * ((half * apart) >> 7);
+        // Rounded down, whichever way it points.
+        let spread = |half: i64| 2 * ((half * apart) >> 6);
         // Weights have as many bits as keep the least of them.
         let (bits, inner) = match ratio / ONE {
             0 => {
                 // Two taps that draw near each other; ties go up, whichever way the axis points.
                 let nearer = |half: i64| (half * i64::from(256 - reciprocal) * 2 + 128) >> 8;
-                let half = self.axis.map(|half| nearer(half).signum() * spread(nearer(half).abs()));
-                return Taps { count: 2, half, bits: 9, ..one };
+                return Taps { count: 2, half: self.axis.map(|half| spread(nearer(half))), bits: 9, ..one };
             }
             1 if reciprocal > WHOLE / 2 => (9, reciprocal),
             // Next to four taps: their weights have the bits of four.
@@ -78,9 +78,7 @@ impl Footprint {
         // Full pairs of taps, and what remains for the outermost one.
         let pairs = (whole - 1) / (2 * inner);
         let outer = whole / 2 - pairs * inner;
-        // Rounded down, whichever way it points, but for steps along one axis.
-        let half = self.axis.map(|half| if half == -64 { -spread(64) } else { spread(half) });
-        Taps { count: 2 * pairs as usize + 2, half, outer, inner, bits, part }
+        Taps { count: 2 * pairs as usize + 2, half: self.axis.map(spread), outer, inner, bits, part }
     }
 }
 

@@ -139,6 +139,17 @@ pub(super) fn sum(a: f32, b: f32) -> f32 {
     ((a + b) * unit) as f32
 }
 
+/// A share of a part of a step as a device's multiplier makes it, which adds so much of the part's last bit.
+fn share(part: f32, more: f64, share: f64) -> f64 {
+    (f64::from(part) + more * unit(part, BITS)) * share
+}
+
+/// What counts of a part of a diagonal: 11/16.
+fn of_diagonal(part: f32) -> f32 {
+    let size = cut(part.abs(), BITS);
+    if size == 0.0 { size } else { cut(share(size, 0.375, 11.0 / 16.0) as f32, BITS).copysign(part) }
+}
+
 /// The approximate length of a step: its largest part, 11/32 of the next and a quarter of the last; of a diagonal, 11/16 of
 /// that. The second share keeps ten bits, to which the third is aligned. What the shares add below the last bit of a part
 /// was read off a device.
@@ -150,10 +161,8 @@ fn length<const N: usize>(step: [f32; N], is_diagonal: bool) -> f32 {
     if first == 0.0 || !first.is_finite() {
         return first;
     }
-    let share = |part: f32, more: f64, share: f64| (f64::from(part) + more * unit(part, BITS)) * share;
     let (first, of_second, of_third) = if is_diagonal {
-        let first = cut(share(first, 0.375, 11.0 / 16.0) as f32, BITS);
-        (first, [17.0 / 64.0, 121.0 / 512.0], [0.375, 11.0 / 64.0])
+        (of_diagonal(first), [17.0 / 64.0, 121.0 / 512.0], [0.375, 11.0 / 64.0])
     } else {
         (first, [0.375, 11.0 / 32.0], [0.0, 0.25])
     };
@@ -166,13 +175,12 @@ fn length<const N: usize>(step: [f32; N], is_diagonal: bool) -> f32 {
         sum += ((second / unit).floor() + (third / unit).floor()) * unit;
     }
     let unit = last(first.into());
-    ((sum / unit).floor() * unit) as f32
+    cut(((sum / unit).floor() * unit) as f32, BITS)
 }
 
 /// The logarithm of the length of the longest of steps right and down, in texels, and of both diagonals, each as long as 11/16
 /// of it; and that step. The diagonal that is a difference points the way that the longer step does.
 pub(super) fn longest<const N: usize>(x: [f32; N], y: [f32; N]) -> (i64, [f32; N]) {
-    const DIAGONAL: f32 = 11.0 / 16.0;
     let (of_x, of_y) = (length(x, false), length(y, false));
     let mut longest = if of_y > of_x { (of_y, y) } else { (of_x, x) };
     let (from, to) = if of_y >= of_x { (x, y) } else { (y, x) };
@@ -181,7 +189,7 @@ pub(super) fn longest<const N: usize>(x: [f32; N], y: [f32; N]) -> (i64, [f32; N
     for diagonal in [sums, differences] {
         let length = length(diagonal, true);
         if length > longest.0 {
-            longest = (length, diagonal.map(|part| part * DIAGONAL));
+            longest = (length, diagonal.map(of_diagonal));
         }
     }
     (logarithm(longest.0), longest.1)

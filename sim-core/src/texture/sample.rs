@@ -176,6 +176,13 @@ fn texel<T: Texels>(texels: &mut T, format: Format, place: Place) -> Result<[u32
 }
 
 impl<const N: usize> Terms<N> {
+    /// Says that what there is since the last end is added at once.
+    fn end(&mut self) {
+        if let Some(last) = self.count.checked_sub(1) {
+            self.ends |= 1 << last;
+        }
+    }
+
     /// Adds the texels of a level, so far from the coordinates, that make a part of the whole; weights are shifted then.
     fn add(
         &mut self,
@@ -314,19 +321,21 @@ fn filtered<const N: usize, T: Texels>(
     let mut terms = Terms { slices: [[Term::default(); 4]; N], count: 0, ends: 0 };
     // One tap's weights have fewer bits.
     let bits = if footprint.is_round() { WEIGHT_BITS } else { FINEST_BITS };
+    let at_once = image.format.slices_at_once();
     for (level, which) in [(levels.first, Which::First), (levels.second, Which::Second)] {
         let level = &image.levels[level];
         let taps = footprint.taps(which, levels.fraction);
+        let mut before = terms.count;
         for (weight, [u, v]) in taps.each().filter(|&(weight, _)| weight != 0) {
             let steps = [u, v, 0];
             let offset = [0, 1, 2].map(|axis| Offset { texels: fetch.offset[axis], steps: steps[axis] });
             terms.add(texture, &axes, offset, level, (weight, bits - taps.bits));
-            // A volume's two slices of a level are added at once; those of planes whatever level they are of.
-            let at_once = if image.shape == Shape::ThreeD { 1 } else { image.format.slices_at_once() };
-            if terms.count % at_once == 0 {
-                terms.ends |= 1 << (terms.count - 1);
+            if terms.count - before >= at_once {
+                terms.end();
+                before = terms.count;
             }
         }
+        terms.end();
     }
     let Sampler { integers, srgb, border, .. } = texture.sampler;
     let mut words = [[[0u32; 4]; 4]; N];
