@@ -40,12 +40,34 @@ enum Set {
     Nothing,
     /// The largest finite numbers, with one sign.
     Large,
+    /// Products near the smallest results, or below.
+    Low,
+    /// Products near the largest results, or above.
+    High,
     /// Finite ones near one, and now and then an infinity or a NaN.
     Special,
+    /// The same, with zeros.
+    Holes,
+    /// All exponents of finite numbers, and now and then an infinity or a NaN.
+    FarSpecial,
 }
 
-const SETS: [Set; 8] =
-    [Set::Any, Set::Near, Set::Far, Set::Cancelling, Set::Small, Set::Nothing, Set::Large, Set::Special];
+const SETS: [Set; 12] = [
+    Set::Any,
+    Set::Near,
+    Set::Far,
+    Set::Cancelling,
+    Set::Small,
+    Set::Nothing,
+    Set::Large,
+    Set::Low,
+    Set::High,
+    Set::Special,
+    Set::Holes,
+    Set::FarSpecial,
+];
+/// How often each set is tried with each product.
+const TURNS: usize = 2;
 
 /// Exponent and fraction bits of a float.
 fn format(ty: T) -> (u32, u32) {
@@ -75,8 +97,14 @@ fn float(random: &mut Random, set: Set, (exponent_bits, fraction_bits): (u32, u3
         Set::Small if random.below(4) == 0 => (sign, bias - random.below(bias), any),
         Set::Small | Set::Nothing => (sign, 0, if random.below(2) == 0 { 0 } else { any }),
         Set::Large => (0, end - 2, any | 1 << (fraction_bits - 1)),
-        Set::Special if random.below(40) == 0 => (sign, end - 1, if random.below(2) == 0 { 0 } else { any }),
-        Set::Special => (sign, bias, any),
+        Set::Low => (sign, (bias / 2 + random.below(12)).saturating_sub(8), any),
+        Set::High => (sign, (bias + bias / 2 + random.below(8)).saturating_sub(4).min(end - 2), any),
+        Set::Special | Set::Holes | Set::FarSpecial if random.below(40) == 0 => {
+            (sign, end - 1, if random.below(2) == 0 { 0 } else { any })
+        }
+        Set::Holes if random.below(3) == 0 => (sign, 0, 0),
+        Set::Special | Set::Holes => (sign, bias, any),
+        Set::FarSpecial => (sign, random.below(end - 1), any),
     };
     sign << (exponent_bits + fraction_bits) | exponent << fraction_bits | fraction
 }
@@ -240,14 +268,17 @@ fn a_panel_is_what_its_elements_are() {
     let levels: Vec<SimdLevel> = levels.into_iter().filter(|&level| level <= SimdLevel::detect()).collect();
     let mut random = Random(1);
     for product in products() {
-        for at in 0..SETS.len() * 2 {
-            // Of another set than the factors now and then.
+        for at in 0..SETS.len() * TURNS {
+            // In the second turn, B and the accumulators are of others.
             let set = SETS[at % SETS.len()];
-            let of_c = if at < SETS.len() { set } else { SETS[random.below(SETS.len() as u32) as usize] };
+            let mut other = |turn| {
+                if at < SETS.len() * turn { set } else { SETS[random.below(SETS.len() as u32) as usize] }
+            };
+            let (of_c, of_b) = (other(1), other(1));
             let mut registers =
                 |set, ty| std::array::from_fn(|_| Row(std::array::from_fn(|_| word(&mut random, set, ty))));
             let (a, b, c) =
-                (registers(set, product.a), registers(set, product.b), registers(of_c, product.d));
+                (registers(set, product.a), registers(of_b, product.b), registers(of_c, product.d));
             let warp = Warp { a, b, c, metadata: std::array::from_fn(|_| metadata(&mut random)) };
             let right: Vec<u32> =
                 (0..ROWS * COLUMNS).map(|at| expected(&warp, &product, at / COLUMNS, at % COLUMNS)).collect();
@@ -257,7 +288,10 @@ fn a_panel_is_what_its_elements_are() {
                     let got = (0..ROWS * COLUMNS)
                         .map(|at| accumulator(&result, product.d, at / COLUMNS, at % COLUMNS))
                         .collect::<Vec<u32>>();
-                    assert!(got == right, "{product:?} {set:?} {of_c:?} {level:?}:\n{got:x?}\n{right:x?}");
+                    assert!(
+                        got == right,
+                        "{product:?} {set:?} {of_b:?} {of_c:?} {level:?}:\n{got:x?}\n{right:x?}"
+                    );
                 }
             }
         }

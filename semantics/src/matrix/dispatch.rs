@@ -58,8 +58,9 @@ impl TileFn {
 #[derive(Clone, Copy)]
 pub struct PanelFns {
     take_rows: unsafe fn(&mut Panel, &Product),
-    multiply: unsafe fn(&mut Panel, &Product, &mut Registers, Accumulators<'_>),
-    product: unsafe fn(&mut Panel, &Product, &mut Registers, &Fragments<'_>),
+    multiply: unsafe fn(&mut Panel, &Product, &mut Registers, Accumulators<'_>) -> bool,
+    product: unsafe fn(&mut Panel, &Product, &mut Registers, &Fragments<'_>) -> bool,
+    unusual: unsafe fn(&mut Panel, &Product, &mut Registers, Accumulators<'_>),
 }
 
 impl std::fmt::Debug for PanelFns {
@@ -70,7 +71,7 @@ impl std::fmt::Debug for PanelFns {
 
 /// A method of [`Panel`] for each SIMD level, as of [`PanelFns::at`].
 macro_rules! panel_levels {
-    ($method:ident($($argument:ident: $ty:ty),*)) => {
+    ($method:ident($($argument:ident: $ty:ty),*) -> $result:ty) => {
         mod $method {
             use super::*;
             use crate::lanes::Baseline;
@@ -78,35 +79,42 @@ macro_rules! panel_levels {
             use crate::lanes::{Avx2, Avx512};
 
             // SAFETY (of the function pointers): no requirement beyond the level's features.
-            pub(super) unsafe fn baseline(panel: &mut Panel, product: &Product $(, $argument: $ty)*) {
-                panel.$method::<Baseline>(product $(, $argument)*);
+            pub(super) unsafe fn baseline(panel: &mut Panel, product: &Product $(, $argument: $ty)*) -> $result {
+                panel.$method::<Baseline>(product $(, $argument)*)
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-            pub(super) unsafe fn avx2(panel: &mut Panel, product: &Product $(, $argument: $ty)*) {
-                panel.$method::<Avx2>(product $(, $argument)*);
+            pub(super) unsafe fn avx2(panel: &mut Panel, product: &Product $(, $argument: $ty)*) -> $result {
+                panel.$method::<Avx2>(product $(, $argument)*)
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(
                 enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
             )]
-            pub(super) unsafe fn avx512(panel: &mut Panel, product: &Product $(, $argument: $ty)*) {
-                panel.$method::<Avx512>(product $(, $argument)*);
+            pub(super) unsafe fn avx512(panel: &mut Panel, product: &Product $(, $argument: $ty)*) -> $result {
+                panel.$method::<Avx512>(product $(, $argument)*)
             }
         }
     };
 }
 
-panel_levels!(take_rows());
-panel_levels!(multiply(registers: &mut Registers, accumulators: Accumulators<'_>));
-panel_levels!(product(registers: &mut Registers, fragments: &Fragments<'_>));
+panel_levels!(take_rows() -> ());
+panel_levels!(multiply(registers: &mut Registers, accumulators: Accumulators<'_>) -> bool);
+panel_levels!(product(registers: &mut Registers, fragments: &Fragments<'_>) -> bool);
+// Apart, so that it is there once.
+panel_levels!(unusual(registers: &mut Registers, accumulators: Accumulators<'_>) -> ());
 
 /// The versions for one level.
 macro_rules! panel_fns {
     ($level:ident) => {
-        PanelFns { take_rows: take_rows::$level, multiply: multiply::$level, product: product::$level }
+        PanelFns {
+            take_rows: take_rows::$level,
+            multiply: multiply::$level,
+            product: product::$level,
+            unusual: unusual::$level,
+        }
     };
 }
 
@@ -132,7 +140,7 @@ impl PanelFns {
         unsafe { (self.take_rows)(panel, product) }
     }
 
-    /// `Panel::multiply`
+    /// `Panel::multiply`, whatever the elements are.
     ///
     /// # Safety
     /// The CPU must support the level it was compiled for.
@@ -145,10 +153,14 @@ impl PanelFns {
         accumulators: Accumulators<'_>,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { (self.multiply)(panel, product, registers, accumulators) }
+        unsafe {
+            if !(self.multiply)(panel, product, registers, accumulators) {
+                (self.unusual)(panel, product, registers, accumulators);
+            }
+        }
     }
 
-    /// `Panel::product`
+    /// `Panel::product`, whatever the elements are.
     ///
     /// # Safety
     /// The CPU must support the level it was compiled for.
@@ -161,6 +173,10 @@ impl PanelFns {
         fragments: &Fragments<'_>,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { (self.product)(panel, product, registers, fragments) }
+        unsafe {
+            if !(self.product)(panel, product, registers, fragments) {
+                (self.unusual)(panel, product, registers, fragments.accumulators);
+            }
+        }
     }
 }

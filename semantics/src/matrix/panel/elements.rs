@@ -2,13 +2,15 @@
 
 use super::{LANES, Lanes, Pair};
 use crate::lanes::{Level, halves};
-use numerics::mma::Element;
 
 /// The exponent of a zero: whatever it is multiplied with, the product reaches no alignment.
-const ZERO: i16 = -0x2000;
+pub(super) const ZERO: i16 = -0x2000;
 /// Exponents from minus this one to this one are those of elements whose products, and the products' places in any
 /// alignment, are normal `.f32` numbers.
 const PLAIN: i16 = 50;
+
+/// Bits of a NaN.
+const NAN: u32 = 0x7fff_ffff;
 
 /// How the elements of a type lie in a word, and what they are.
 pub(super) trait Format {
@@ -19,20 +21,23 @@ pub(super) trait Format {
     /// The sign bits of a word.
     const SIGNS: u32 = 0;
 
-    /// Hands out the pairs of two words, in order, by number, and marks elements that are not plain: those are of no use.
+    /// Hands out the pairs of two words, in order, by number, and marks elements that are not plain. Values of
+    /// infinities and NaN are those of `.f32`.
     fn pairs<L: Level>(words: [&Lanes<u32>; 2], marks: &mut Marks, take: impl FnMut(usize, Pair));
-
-    /// For sums that are made element by element. Bits above the element's are ignored.
-    fn element(bits: u32) -> Element;
 }
 
-/// Not zero for elements that are not plain.
+/// What elements are that are not plain, [`SPECIAL`] or [`EXTREME`].
 pub(super) type Marks = [u16; 2 * LANES];
 
-/// Whether there are no marks.
+/// Infinite, or no number.
+pub(super) const SPECIAL: u16 = 1;
+/// Finite, with an exponent beyond those of plain ones.
+pub(super) const EXTREME: u16 = 2;
+
+/// All marks together.
 #[inline(always)]
-pub(super) fn plain(marks: &Marks) -> bool {
-    marks.iter().fold(0, |all, mark| all | mark) == 0
+pub(super) fn together(marks: &Marks) -> u16 {
+    marks.iter().fold(0, |all, mark| all | mark)
 }
 
 /// Two bytes of each word as halves: the low ones, or the high ones.
@@ -53,7 +58,7 @@ fn of_halves<L: Level>(words: &Lanes<u32>, up: i16, last: u16, marks: &mut Marks
         let magnitude = halves[at] & 0x7fff;
         let field = (magnitude >> 10).max(1) as i16;
         exponent[at] = if magnitude == 0 { ZERO } else { field - 15 + up };
-        marks[at] |= u16::from(magnitude > last);
+        marks[at] |= if magnitude > last { SPECIAL } else { 0 };
     }
     let scale = f32::from_bits(((127 + i32::from(up)) as u32) << 23);
     let mut value = [[0; LANES]; 2];
@@ -74,7 +79,9 @@ fn of_halves<L: Level>(words: &Lanes<u32>, up: i16, last: u16, marks: &mut Marks
 #[inline(always)]
 fn wide(zero: bool, field: u16) -> (i16, u16) {
     let exponent = field as i16 - 127;
-    let mark = u16::from(!zero & ((exponent + PLAIN) as u16 > 2 * PLAIN as u16));
+    let beyond = !zero & ((exponent + PLAIN) as u16 > 2 * PLAIN as u16);
+    let mark = if field == 0xff { SPECIAL } else { EXTREME };
+    let mark = if beyond { mark } else { 0 };
     (if zero { ZERO } else { exponent }, mark)
 }
 
@@ -89,11 +96,6 @@ impl Format for F16 {
         for (at, words) in words.into_iter().enumerate() {
             take(at, of_halves::<L>(words, 0, 0x7bff, marks));
         }
-    }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::f16(bits as u16)
     }
 }
 
@@ -123,11 +125,6 @@ impl Format for Bf16 {
             );
         }
     }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::bf16(bits as u16)
-    }
 }
 
 pub(super) struct Tf32;
@@ -150,11 +147,6 @@ impl Format for Tf32 {
         }
         take(0, Pair { value, exponent });
     }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::tf32(bits)
-    }
 }
 
 pub(super) struct E4m3;
@@ -168,13 +160,13 @@ impl Format for E4m3 {
         for at in 0..4 {
             let halves = bytes(words[at / 2], at % 2 == 1)
                 .map(|pair| (pair & 0x7f_007f) << 7 | (pair & 0x80_0080) << 8);
-            take(at, of_halves::<L>(&halves, 8, 0x7e << 7, marks));
+            let mut pair = of_halves::<L>(&halves, 8, 0x7e << 7, marks);
+            // There is one magnitude of NaN, and no infinity: as a half, it looks like a number.
+            for value in pair.value.as_flattened_mut() {
+                *value |= if *value << 1 == 480f32.to_bits() << 1 { NAN } else { 0 };
+            }
+            take(at, pair);
         }
-    }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::e4m3(bits as u8)
     }
 }
 
@@ -190,11 +182,6 @@ impl Format for E5m2 {
             let halves = bytes(words[at / 2], at % 2 == 1).map(|pair| pair << 8);
             take(at, of_halves::<L>(&halves, 0, 0x7b << 8, marks));
         }
-    }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::e5m2(bits as u8)
     }
 }
 
@@ -218,11 +205,6 @@ impl Format for Signed {
     fn pairs<L: Level>(words: [&Lanes<u32>; 2], _: &mut Marks, take: impl FnMut(usize, Pair)) {
         integers(words, |bits| bits as i8 as i32, take);
     }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::integer(bits as i8 as i32)
-    }
 }
 
 /// `.u8`
@@ -235,11 +217,6 @@ impl Format for Unsigned {
     fn pairs<L: Level>(words: [&Lanes<u32>; 2], _: &mut Marks, take: impl FnMut(usize, Pair)) {
         integers(words, |bits| (bits & 0xff) as i32, take);
     }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::integer((bits & 0xff) as i32)
-    }
 }
 
 /// `.b1`: a word at a time, as it is.
@@ -251,10 +228,5 @@ impl Format for Bits {
     #[inline(always)]
     fn pairs<L: Level>(words: [&Lanes<u32>; 2], _: &mut Marks, mut take: impl FnMut(usize, Pair)) {
         take(0, Pair { value: words.map(|&words| words), exponent: [0; 2 * LANES] });
-    }
-
-    #[inline(always)]
-    fn element(bits: u32) -> Element {
-        Element::integer(bits as i32)
     }
 }

@@ -9,14 +9,16 @@
 #![allow(clippy::needless_range_loop, reason = "lanes side by side, by number")]
 
 mod elements;
+mod extremes;
 mod sums;
+mod unusual;
 
 use ptx_frontend::ScalarType;
 
 use super::{Selection, per_register};
 use crate::lanes::{FULL, Level, RegisterSlot, Registers, WARP_SIZE};
-use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Marks, Signed, Tf32, Unsigned, plain};
-use numerics::mma::{Columns, MMA_FRACTION, WGMMA_FP8_FRACTION};
+use elements::{Bf16, Bits, E4m3, E5m2, F16, Format, Marks, Signed, Tf32, Unsigned, together};
+use numerics::mma::{MMA_FRACTION, WGMMA_FP8_FRACTION};
 use sums::{Half, Integer, Ones, Single, Sum};
 
 /// Rows, which are computed together.
@@ -124,6 +126,9 @@ fn take(registers: &Registers, slots: &[RegisterSlot], words: &mut [[u32; WARP_S
 /// A number for each row.
 type Lanes<T> = [T; LANES];
 
+/// All that is computed together.
+type Vectors<T> = [Lanes<T>; COLUMNS];
+
 /// Exponents of two elements of each row: the words are rows.
 type Exponents = [i16; 2 * LANES];
 
@@ -217,16 +222,18 @@ pub struct Panel {
     d: [[u32; WARP_SIZE]; 4],
     /// A, by pair of elements.
     rows: [Pair; ELEMENTS_OF_A / 2],
-    /// Whether all elements of A are such that products in `.f32` are exact.
-    rows_are_plain: bool,
+    /// What there is in A that is not plain.
+    marks_of_rows: u16,
     /// B, by pair of elements.
     columns: [Same; ELEMENTS_OF_B / 2],
     /// What the elements of a sparse A are multiplied with.
     chosen: [Chosen; ELEMENTS_OF_A / 2],
-    /// Marks of elements of B, by row and element of a sparse A.
+    /// What there is in B that is not plain.
+    marks_of_columns: u16,
+    /// Numbers of elements of B, by row and element of a sparse A.
     selection: [[u16; ELEMENTS_OF_A]; 16],
-    /// Operands of sums that are made element by element.
-    elements: [[Columns<LANES>; ELEMENTS_OF_A]; 2],
+    /// A without what is not plain.
+    usual: [Pair; ELEMENTS_OF_A / 2],
 }
 
 /// Calls a method of [`Panel`] for the format of a type.
@@ -245,6 +252,27 @@ macro_rules! of_type {
     };
 }
 
+/// Calls a method of [`Panel`] for the sums of a product.
+macro_rules! by_sums {
+    ($product:ident, $panel:ident.$method:ident::<$level:ident, _>($($argument:expr),*)) => {{
+        let fp8 = $product.sums == Sums::Fused { fraction: WGMMA_FP8_FRACTION };
+        match $product.sums {
+            Sums::Fused { .. } if $product.d == ScalarType::F16 && fp8 => {
+                $panel.$method::<$level, _>($($argument,)* &Half::<WGMMA_FP8_FRACTION>);
+            }
+            Sums::Fused { .. } if $product.d == ScalarType::F16 => {
+                $panel.$method::<$level, _>($($argument,)* &Half::<MMA_FRACTION>);
+            }
+            Sums::Fused { .. } if fp8 => {
+                $panel.$method::<$level, _>($($argument,)* &Single::<WGMMA_FP8_FRACTION>);
+            }
+            Sums::Fused { .. } => $panel.$method::<$level, _>($($argument,)* &Single::<MMA_FRACTION>),
+            Sums::Integer(satfinite) => $panel.$method::<$level, _>($($argument,)* &Integer { satfinite }),
+            Sums::Bits => $panel.$method::<$level, _>($($argument,)* &Ones),
+        }
+    }};
+}
+
 impl Panel {
     /// All zero.
     pub fn new() -> Box<Panel> {
@@ -255,26 +283,27 @@ impl Panel {
             b: [[0; COLUMNS]; WORDS_OF_B],
             d: [[0; WARP_SIZE]; 4],
             rows: [Pair::ZERO; ELEMENTS_OF_A / 2],
-            rows_are_plain: false,
+            marks_of_rows: 0,
             columns: [Same::ZERO; ELEMENTS_OF_B / 2],
             chosen: [Chosen::ZERO; ELEMENTS_OF_A / 2],
+            marks_of_columns: 0,
             selection: [[0; ELEMENTS_OF_A]; 16],
-            elements: [[Columns::ZERO; ELEMENTS_OF_A]; 2],
+            usual: [Pair::ZERO; ELEMENTS_OF_A / 2],
         })
     }
 
-    /// A whole product of registers.
+    /// A whole product of registers, as [`Panel::multiply`].
     #[inline(always)]
     pub fn product<L: Level>(
         &mut self,
         product: &Product,
         registers: &mut Registers,
         fragments: &Fragments<'_>,
-    ) {
+    ) -> bool {
         take(registers, fragments.a, &mut self.a);
         take(registers, fragments.b, &mut self.fragment);
         self.take_rows::<L>(product);
-        self.multiply::<L>(product, registers, fragments.accumulators);
+        self.multiply::<L>(product, registers, fragments.accumulators)
     }
 
     /// Takes A, and its metadata, as they are: B and the accumulators may then change from call to call of
@@ -290,14 +319,15 @@ impl Panel {
         }
     }
 
-    /// Adds the products of A and eight columns of B to their accumulators.
+    /// Adds the products of A and eight columns of B to their accumulators, if all elements are plain; if not, nothing is
+    /// written, and [`Panel::unusual`] is to be called.
     #[inline(always)]
     pub fn multiply<L: Level>(
         &mut self,
         product: &Product,
         registers: &mut Registers,
         accumulators: Accumulators<'_>,
-    ) {
+    ) -> bool {
         for (words, register) in self.b.chunks_exact_mut(4).zip(&self.fragment).take(product.words_of_b() / 4)
         {
             words.copy_from_slice(&L::words(register));
@@ -306,31 +336,34 @@ impl Panel {
             Some(from) => take(registers, from, &mut self.d),
             None => self.d = [[0; WARP_SIZE]; 4],
         }
-        self.add_products::<L>(product);
+        of_type!(product.b, self.repeat::<L>(product));
+        let usual = self.marks_of_rows | self.marks_of_columns == 0;
+        if usual {
+            by_sums!(product, self.add::<L, _>(product));
+            self.give(registers, accumulators);
+        }
+        usual
+    }
+
+    /// Does what [`Panel::multiply`] left.
+    #[inline(always)]
+    pub fn unusual<L: Level>(
+        &mut self,
+        product: &Product,
+        registers: &mut Registers,
+        accumulators: Accumulators<'_>,
+    ) {
+        by_sums!(product, self.add_unusual::<L, _>(product));
+        self.give(registers, accumulators);
+    }
+
+    /// The accumulators to their registers.
+    #[inline(always)]
+    fn give(&self, registers: &mut Registers, accumulators: Accumulators<'_>) {
         for (slot, word) in accumulators.to.iter().zip(&self.d) {
             if slot.rows == 1 {
                 registers.write(slot.slot, FULL, word);
             }
-        }
-    }
-
-    #[inline(always)]
-    fn add_products<L: Level>(&mut self, product: &Product) {
-        let columns_are_plain = of_type!(product.b, self.repeat::<L>(product));
-        let plain = columns_are_plain && self.rows_are_plain;
-        let fp8 = product.sums == Sums::Fused { fraction: WGMMA_FP8_FRACTION };
-        match product.sums {
-            Sums::Fused { .. } if product.d == ScalarType::F16 => {
-                if fp8 {
-                    self.add::<L, _>(product, plain, &Half::<WGMMA_FP8_FRACTION>);
-                } else {
-                    self.add::<L, _>(product, plain, &Half::<MMA_FRACTION>);
-                }
-            }
-            Sums::Fused { .. } if fp8 => self.add::<L, _>(product, plain, &Single::<WGMMA_FP8_FRACTION>),
-            Sums::Fused { .. } => self.add::<L, _>(product, plain, &Single::<MMA_FRACTION>),
-            Sums::Integer(satfinite) => self.add::<L, _>(product, true, &Integer { satfinite }),
-            Sums::Bits => self.add::<L, _>(product, true, &Ones),
         }
     }
 
@@ -351,12 +384,12 @@ impl Panel {
                 });
             }
         }
-        self.rows_are_plain = plain(&marks);
+        self.marks_of_rows = together(&marks);
     }
 
-    /// Decodes eight columns of B; whether all elements are such that products in `.f32` are exact.
+    /// Decodes eight columns of B.
     #[inline(always)]
-    fn repeat<L: Level, F: Format>(&mut self, product: &Product) -> bool {
+    fn repeat<L: Level, F: Format>(&mut self, product: &Product) {
         let mut marks: Marks = [0; 2 * LANES];
         let Panel { b, columns, .. } = self;
         for (four, words) in b.chunks_exact(4).enumerate().take(product.words_of_b() / 4) {
@@ -380,7 +413,7 @@ impl Panel {
                 }
             });
         }
-        plain(&marks)
+        self.marks_of_columns = together(&marks);
     }
 
     /// Fills [`Panel::chosen`].
@@ -412,24 +445,19 @@ impl Panel {
         }
     }
 
+    /// The sums of plain factors.
     #[inline(always)]
-    fn add<L: Level, S: Sum>(&mut self, product: &Product, plain: bool, sum: &S) {
+    fn add<L: Level, S: Sum>(&mut self, product: &Product, sum: &S) {
         let count = product.elements().min(ELEMENTS_OF_A);
         let c = self.accumulators::<L, S>();
-        let mut d = c;
-        if plain {
-            d = if product.selector.is_some() {
-                self.choose(count / 2);
-                sum.fast::<L, _>(&self.rows[..count / 2], &self.chosen[..count / 2], &c)
-            } else {
-                sum.fast::<L, _>(&self.rows[..count / 2], &self.columns[..count / 2], &c)
-            };
-        }
+        let mut d = if product.selector.is_some() {
+            self.choose(count / 2);
+            sum.fast::<L, _>(&self.rows[..count / 2], &self.chosen[..count / 2], &c)
+        } else {
+            sum.fast::<L, _>(&self.rows[..count / 2], &self.columns[..count / 2], &c)
+        };
         for column in 0..COLUMNS {
-            if !plain {
-                self.gather(product, count, column);
-                d[column] = sum.exact(&self.elements[0][..count], &self.elements[1][..count], &c[column]);
-            } else if sum.refused::<L>(&c[column]) != 0 {
+            if sum.refused::<L>(&c[column]) != 0 {
                 sum.keep(&c[column], &mut d[column]);
             }
         }
@@ -472,36 +500,6 @@ impl Panel {
             for parity in 0..2 {
                 let columns = [&d[parity], &d[2 + parity], &d[4 + parity], &d[6 + parity]];
                 [self.d[parity], self.d[2 + parity]] = L::registers(columns);
-            }
-        }
-    }
-
-    /// Decodes A and B for sums that are made element by element.
-    #[cold]
-    #[inline(never)]
-    fn gather(&mut self, product: &Product, count: usize, column: usize) {
-        of_type!(product.a, self.gather_rows(product.negated, count));
-        of_type!(product.b, self.gather_columns(product.selector.is_some(), count, column));
-    }
-
-    fn gather_rows<F: Format>(&mut self, negated: bool, count: usize) {
-        let signs = if negated { F::SIGNS } else { 0 };
-        for (k, to) in self.elements[0].iter_mut().enumerate().take(count) {
-            let (word, at) = (k / F::PER, k % F::PER);
-            for row in 0..LANES {
-                let register = &self.a[(row / 8 + word / 4 * 2) % 4];
-                let bits = register[row % 8 * 4 + word % 4] ^ signs;
-                to.set(row, F::element(bits >> (at * F::BITS)));
-            }
-        }
-    }
-
-    fn gather_columns<F: Format>(&mut self, sparse: bool, count: usize, column: usize) {
-        for (k, to) in self.elements[1].iter_mut().enumerate().take(count) {
-            for row in 0..LANES {
-                let k = if sparse { usize::from(self.selection[row][k]) } else { k };
-                let word = self.b[k / F::PER % WORDS_OF_B][column];
-                to.set(row, F::element(word >> (k % F::PER * F::BITS)));
             }
         }
     }

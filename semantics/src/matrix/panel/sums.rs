@@ -4,14 +4,12 @@
 //! Where factors are plain ([`super::elements`]) their product is exact in `.f32`, and so is its multiple by the power
 //! of two that makes the last bit of the alignment one. Truncated to an integer that is the addend as the matrix unit
 //! has it, so that a product costs two multiplications, a conversion and an addition, and an addition and a maximum
-//! of small integers for the exponent. [`Sum::exact`] is for everything else, and says what the sums are.
+//! of small integers for the exponent. Other exponents are for [`super::extremes`], infinities and NaN for
+//! [`super::unusual`].
 
-use super::{COLUMNS, Column, LANES, Lanes, Pair, lanes_side_by_side};
+use super::{COLUMNS, Column, LANES, Lanes, Pair, Vectors, extremes, lanes_side_by_side};
 use crate::lanes::Level;
-use numerics::mma::{self, Columns, Element};
-
-/// All that is computed together.
-type Vectors<T> = [Lanes<T>; COLUMNS];
+use numerics::mma;
 
 /// How products are added up.
 pub(super) trait Sum {
@@ -27,8 +25,21 @@ pub(super) trait Sum {
     /// Adds the products of plain factors; accumulators are bits.
     fn fast<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32>;
 
-    /// The same for any factors and accumulators.
-    fn exact(&self, a: &[Columns<LANES>], b: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32>;
+    /// The same for factors whose exponents are not those of plain ones, made of [`extremes`]: types that have such
+    /// factors are added up in `.f32`.
+    ///
+    /// [`extremes`]: super::extremes
+    fn extreme<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+        self.fast::<L, C>(rows, columns, c)
+    }
+
+    /// Puts what is not finite of sums of floats, which are finite where the result is.
+    fn patch(&self, _: &Lanes<f32>, _: &mut Lanes<u32>) {}
+
+    /// An accumulator as a float, if it is no finite number.
+    fn special(&self, _: u32) -> f32 {
+        0.0
+    }
 }
 
 /// An accumulator, if its magnitude is that of infinity, and `none` if it is no number.
@@ -138,7 +149,7 @@ impl Fused {
 const NO_PRODUCTS: i32 = -0x400;
 
 /// Columns whose sums are in registers together.
-const BLOCK: usize = 4;
+pub(super) const BLOCK: usize = 4;
 
 /// Adds up what `addend` makes of the products of factors and of their column, as integers.
 #[inline(always)]
@@ -278,18 +289,28 @@ impl<const FRACTION: u32> Sum for Single<FRACTION> {
     }
 
     #[inline(always)]
-    fn exact(&self, a: &[Columns<LANES>], b: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32> {
-        let mut columns = Columns::ZERO;
-        for lane in 0..LANES {
-            columns.set(lane, Element::accumulator(c[lane]));
-        }
-        let sums = mma::fused(a, |k| &b[k], &columns, FRACTION);
-        let mut d = [0; LANES];
-        for lane in 0..LANES {
-            let sum = mma::round_f32(sums[lane]);
-            d[lane] = if sums[lane].is_nan() { sum } else { sum & Self::KEPT };
+    fn extreme<L: Level, C: Column>(&self, rows: &[Pair], columns: &[C], c: &Vectors<u32>) -> Vectors<u32> {
+        let mut d = extremes::fused::<L, C>(rows, columns, c, FRACTION);
+        for column in 0..COLUMNS {
+            for lane in 0..LANES {
+                d[column][lane] &= Self::KEPT;
+            }
         }
         d
+    }
+
+    #[inline(always)]
+    fn patch(&self, sums: &Lanes<f32>, d: &mut Lanes<u32>) {
+        let none = mma::round_f32(f64::NAN);
+        for lane in 0..LANES {
+            let infinite = if sums[lane].is_nan() { none } else { sums[lane].to_bits() };
+            d[lane] = if sums[lane].is_finite() { d[lane] } else { infinite };
+        }
+    }
+
+    #[inline(always)]
+    fn special(&self, c: u32) -> f32 {
+        f32::from_bits(if c & 0x7fff_ffff < 0x7f80_0000 { 0 } else { c })
     }
 }
 
@@ -355,17 +376,22 @@ impl<const FRACTION: u32> Sum for Half<FRACTION> {
     }
 
     #[inline(always)]
-    fn exact(&self, a: &[Columns<LANES>], b: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32> {
-        let mut columns = Columns::ZERO;
+    fn patch(&self, sums: &Lanes<f32>, d: &mut Lanes<u32>) {
+        let none = mma::round_f16(f64::NAN).into();
         for lane in 0..LANES {
-            columns.set(lane, Element::accumulator_f16(c[lane] as u16));
+            let infinite = sums[lane].to_bits() >> 16 & 0x8000 | 0x7c00;
+            let infinite = if sums[lane].is_nan() { none } else { infinite };
+            d[lane] = if sums[lane].is_finite() { d[lane] } else { infinite };
         }
-        let sums = mma::fused(a, |k| &b[k], &columns, FRACTION);
-        let mut d = [0; LANES];
-        for lane in 0..LANES {
-            d[lane] = mma::round_f16(sums[lane]).into();
-        }
-        d
+    }
+
+    #[inline(always)]
+    fn special(&self, c: u32) -> f32 {
+        f32::from_bits(if c & 0x7fff < 0x7c00 {
+            0
+        } else {
+            c << 16 & 0x8000_0000 | 0x7f80_0000 | (c & 0x3ff) << 13
+        })
     }
 }
 
@@ -396,11 +422,6 @@ impl Sum for Integer {
             }
         }
         d
-    }
-
-    #[inline(always)]
-    fn exact(&self, _: &[Columns<LANES>], _: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32> {
-        *c
     }
 }
 
@@ -439,10 +460,5 @@ impl Sum for Ones {
             }
         }
         d
-    }
-
-    #[inline(always)]
-    fn exact(&self, _: &[Columns<LANES>], _: &[Columns<LANES>], c: &Lanes<u32>) -> Lanes<u32> {
-        *c
     }
 }
