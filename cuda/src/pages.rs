@@ -1,11 +1,12 @@
 //! The program's address space, for the runtime.
 
 use std::ffi::c_void;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
 
-use runtime::{Pages, Result, Status};
+use runtime::{Holds, Pages, Result, Status};
 use sim_core::Simulator;
 
 use crate::host::Program;
@@ -25,8 +26,10 @@ fn unmap(address: u64, bytes: u64) {
     unsafe { libc::munmap(address as *mut c_void, bytes as usize) };
 }
 
-/// What files of device memory are called, before the device's number.
-const NAME: &str = "warpgrind-device-";
+/// What files are called: of device memory with the device's number behind it.
+const DEVICE: &str = "warpgrind-device-";
+const HOST: &str = "warpgrind-host";
+const MULTICAST: &str = "warpgrind-multicast";
 
 impl Pages for Program {
     fn map(&self, bytes: u64) -> Result<u64> {
@@ -70,14 +73,30 @@ impl Pages for Program {
         unmap(address, bytes);
     }
 
-    fn file(&self, bytes: u64, device: usize) -> Result<File> {
-        file_in_memory(&format!("{NAME}{device}"), bytes).map_err(|_| Status::OUT_OF_MEMORY)
+    fn file(&self, bytes: u64, holds: Holds) -> Result<File> {
+        let name = match holds {
+            Holds::Device(device) => format!("{DEVICE}{device}"),
+            Holds::Host => HOST.into(),
+            Holds::Multicast => MULTICAST.into(),
+        };
+        file_in_memory(&name, bytes).map_err(|_| Status::OUT_OF_MEMORY)
     }
 
-    fn device_of(&self, file: &File) -> Option<usize> {
+    fn held_by(&self, file: &File) -> Option<Holds> {
         let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-        let name = path.to_str()?.strip_prefix("/memfd:")?.strip_prefix(NAME)?;
-        name.split(' ').next()?.parse().ok()
+        let name = path.to_str()?.strip_prefix("/memfd:")?.split(' ').next()?;
+        match name {
+            HOST => Some(Holds::Host),
+            MULTICAST => Some(Holds::Multicast),
+            _ => Some(Holds::Device(name.strip_prefix(DEVICE)?.parse().ok()?)),
+        }
+    }
+
+    fn opened(&self, process: u32, descriptor: u32, inode: u64) -> Option<File> {
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+        let same = file.metadata().is_ok_and(|found| found.ino() == inode);
+        (same && self.held_by(&file).is_some()).then_some(file)
     }
 
     fn put_behind(&self, address: u64, bytes: u64, file: Option<&File>) -> Result {

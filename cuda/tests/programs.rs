@@ -227,6 +227,27 @@ fn programs_on_two_devices_print_what_they_print_on_two_h200() {
     }
 }
 
+/// What processes share that no two devices were at hand for, or none that a switch joins; beside each program is what the
+/// manual says.
+#[test]
+fn processes_share_multicast_objects_and_memory_of_the_host() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/shared");
+    let driver = support::folder().join("libcuda.so.1");
+    let driver = driver.to_str().expect("a path in UTF-8");
+    for name in ["multicast", "host"] {
+        let source = format!("shared/{name}.cu");
+        let options =
+            ["-gencode", "arch=compute_90,code=compute_90", "-w", "--cudadevrt", "none", "-Xlinker", driver];
+        let Some(program) = compile(name, &[&source], &options, scratch.path()) else { return };
+        let mut command = prepare(&program.expect("nvcc succeeds"), scratch.path());
+        let output = command.env("WARPGRIND_DEVICES", "2").output().expect("the program runs");
+        let expected = std::fs::read_to_string(folder.join(name).with_extension("txt")).expect("a text");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{name}: {error}");
+    }
+}
+
 /// The programs for two devices.
 const TWO_DEVICES: &[&str] =
     &["peers", "streams", "memory", "processes", "together", "contexts", "references", "questions"];

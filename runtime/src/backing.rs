@@ -1,8 +1,8 @@
 //! The memory that a program puts behind an array: tile by tile behind a sparse one, at once behind one that waits for it.
 //!
 //! An array's memory lies row by row, as that of any other array, so that whoever reads it knows nothing of tiles; what was
-//! mapped is the truth, and an array has a copy of it. What lies behind nothing reads as zero. Only copies change a sparse
-//! array (there are no surfaces of it): behind each, what it wrote goes to the tiles, and from them to all places where they are.
+//! mapped is the truth, and an array has a copy of it. What lies behind nothing reads as zero. Copies change an array, and
+//! kernels that write to surfaces: behind each, what it wrote goes to the tiles, and from them to all places where they are.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -361,15 +361,14 @@ impl Backing {
         self.runs(part).iter().any(|run| run.address < touched.end && touched.start < run.address + run.bytes)
     }
 
-    /// Brings what was written among `touched` to the tiles, and from them to all places where they are.
-    fn settle(
+    /// What was written among `touched`, tile by tile.
+    fn collect(
         &self,
-        all: &BTreeMap<u64, Weak<Backing>>,
         simulator: &Simulator,
         touched: &std::ops::Range<u64>,
+        tiles: &mut HashMap<(u64, u64), Settling>,
     ) -> Result {
         let behind = lock(&self.behind).clone();
-        let mut tiles: HashMap<(u64, u64), Settling> = HashMap::new();
         for part in self.parts().filter(|&part| self.is_touched(part, touched)) {
             let Some(portion) = behind.get(&part) else {
                 self.load(simulator, part, None)?;
@@ -391,19 +390,28 @@ impl Backing {
                 }
             }
         }
-        for Settling { before, now, portion } in tiles.values() {
-            if before != now {
-                portion.memory.write(portion.offset, now)?;
-            }
-        }
-        for backing in all.values().filter_map(Weak::upgrade).filter(|backing| backing.sparse.is_some()) {
-            let behind = lock(&backing.behind).clone();
-            for (part, portion) in behind.iter().filter(|(_, portion)| tiles.contains_key(&portion.key())) {
-                backing.load(simulator, *part, Some(portion))?;
-            }
-        }
         Ok(())
     }
+}
+
+/// Brings what tiles have become to their memory, and from there to all places where they are.
+fn spread(
+    all: &BTreeMap<u64, Weak<Backing>>,
+    simulator: &Simulator,
+    mut tiles: HashMap<(u64, u64), Settling>,
+) -> Result {
+    // What has stayed as it was is right everywhere.
+    tiles.retain(|_, tile| tile.before != tile.now);
+    for Settling { now, portion, .. } in tiles.values() {
+        portion.memory.write(portion.offset, now)?;
+    }
+    for backing in all.values().filter_map(Weak::upgrade).filter(|backing| !backing.waits()) {
+        let behind = lock(&backing.behind).clone();
+        for (part, portion) in behind.iter().filter(|(_, portion)| tiles.contains_key(&portion.key())) {
+            backing.load(simulator, *part, Some(portion))?;
+        }
+    }
+    Ok(())
 }
 
 impl Mapping {
@@ -463,14 +471,36 @@ impl Backings {
         at(&all, address).is_some_and(|found| found.waits())
     }
 
+    /// Whether there are none.
+    pub(crate) fn are_none(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+
+    /// A kernel may have written to any of them.
+    ///
+    /// # Errors
+    /// The memory of this host is used up.
+    pub(crate) fn settle_all(&self, simulator: &Simulator) -> Result {
+        let all = lock(&self.0);
+        let mut tiles = HashMap::new();
+        for found in all.values().filter_map(Weak::upgrade).filter(|found| !found.waits()) {
+            found.collect(simulator, &(found.base..found.base + found.bytes), &mut tiles)?;
+        }
+        spread(&all, simulator, tiles)
+    }
+
     /// A copy has written among bytes from an address on.
     ///
     /// # Errors
     /// The memory of this host is used up.
     pub(crate) fn settle(&self, simulator: &Simulator, address: u64, bytes: u64) -> Result {
         let all = lock(&self.0);
-        match at(&all, address).filter(|found| found.sparse.is_some()) {
-            Some(found) => found.settle(&all, simulator, &(address..address.saturating_add(bytes))),
+        match at(&all, address).filter(|found| !found.waits()) {
+            Some(found) => {
+                let mut tiles = HashMap::new();
+                found.collect(simulator, &(address..address.saturating_add(bytes)), &mut tiles)?;
+                spread(&all, simulator, tiles)
+            }
             None => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use crate::lock;
 use crate::memory::{Kind, Memory};
 use crate::pool::Pools;
 use crate::texture::Objects;
-use crate::tree::{Context, Device};
+use crate::tree::{Context, Device, Watches};
 
 /// Bytes that every host has.
 const LITTLE: u64 = 1 << 30;
@@ -41,6 +41,7 @@ impl Device {
             allocations: AtomicU64::new(0),
             without_address: AtomicU64::new(0),
             memory_is_shared: AtomicBool::new(false),
+            watching: Mutex::default(),
             fault: AtomicU32::new(0),
             all: OnceLock::new(),
         }
@@ -172,6 +173,14 @@ impl Device {
             // A kernel that runs now believes it is alone.
             self.drain();
         }
+    }
+
+    /// Sees what other processes have changed.
+    pub(crate) fn look_again(&self) {
+        let mut watching = lock(&self.watching);
+        watching.retain(|one| one.strong_count() > 0);
+        let watching: Vec<Arc<dyn Watches>> = watching.iter().filter_map(Weak::upgrade).collect();
+        watching.iter().for_each(|one| one.look_again());
     }
 
     /// Takes memory from the device that the program registered and has unmapped since: what accesses it is told

@@ -210,6 +210,19 @@ impl Context {
         }
     }
 
+    /// Brings what a kernel may have written to surfaces to the memory that a program put behind them.
+    fn settle_surfaces(&self, call: &KernelCall) -> Result {
+        let device = &self.device;
+        if device.backings.are_none() {
+            return Ok(());
+        }
+        let code = device.simulator.code(call.function.module.loaded(), &call.launch.kernel);
+        if code.is_ok_and(|code| !code.textures.is_empty() || code.launches.uses_runtime) {
+            device.backings.settle_all(&device.simulator)?;
+        }
+        Ok(())
+    }
+
     /// Runs a kernel to its end.
     fn launch(
         self: &Arc<Self>,
@@ -242,6 +255,7 @@ impl Context {
             self.printed.store(true, SeqCst);
             lock(&self.output).extend_from_slice(&report.output);
         }
+        self.settle_surfaces(call)?;
         let (module, options) = (&*module.linked, &options);
         let launched = Launched { module, launch, options, report: &report, picked };
         self.host().launched(&launched);

@@ -23,6 +23,7 @@ mod array;
 mod array_memory;
 pub mod attributes;
 mod backing;
+mod board;
 mod capture;
 mod compile;
 mod condition;
@@ -94,7 +95,7 @@ pub use occupancy::{
     potential_block_size, potential_cluster_size,
 };
 pub use operation::{Callback, Compare, Conditional, Graph, KernelCall, Node, Operation, PlacedMemory};
-pub use pages::Pages;
+pub use pages::{Holds, Pages};
 pub use pool::{Pool, PoolAttribute, PoolPlace, Pools, Reuse};
 pub use records::SharedRecords;
 pub use reference::{SurfaceReference, TextureReference};

@@ -5,6 +5,24 @@ use std::fs::File;
 use cuda_abi::{Result, Status};
 use sim_core::Simulator;
 
+/// What a file is that processes share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    /// Memory of a device, by number, or what is known of it.
+    Device(usize),
+    /// Memory of the host.
+    Host,
+    /// What is known of a multicast object.
+    Multicast,
+}
+
+impl Holds {
+    /// The device.
+    pub fn device(self) -> Option<usize> {
+        if let Holds::Device(device) = self { Some(device) } else { None }
+    }
+}
+
 /// Memory of the process, by its addresses. A host without any refuses all of it.
 pub trait Pages {
     /// Maps fresh zeroed memory, which stays until it is given back.
@@ -37,16 +55,21 @@ pub trait Pages {
     /// Gives addresses back that [`Pages::reserve`] returned and that have nothing behind them, or memory of [`Pages::map`].
     fn unreserve(&self, _address: u64, _bytes: u64) {}
 
-    /// Memory of a device without an address.
+    /// Memory without an address.
     ///
     /// # Errors
     /// `OUT_OF_MEMORY`.
-    fn file(&self, _bytes: u64, _device: usize) -> Result<File> {
+    fn file(&self, _bytes: u64, _holds: Holds) -> Result<File> {
         Err(Status::NOT_SUPPORTED)
     }
 
-    /// The device whose memory such a file is, whichever process made it.
-    fn device_of(&self, _file: &File) -> Option<usize> {
+    /// What such a file holds, whichever process made it.
+    fn held_by(&self, _file: &File) -> Option<Holds> {
+        None
+    }
+
+    /// Such a file of a process, by its descriptor and its number, opened anew.
+    fn opened(&self, _process: u32, _descriptor: u32, _inode: u64) -> Option<File> {
         None
     }
 

@@ -8,6 +8,7 @@ use cuda_abi::{Result, Status};
 
 use crate::fresh_id;
 use crate::memory::{Allocation, Kind};
+use crate::pages::Holds;
 use crate::pool::{Pool, PoolPlace};
 use crate::tree::{Context, Device};
 
@@ -18,7 +19,7 @@ impl Device {
     /// `INVALID_VALUE` if no allocation begins there; `OUT_OF_MEMORY`.
     pub fn export(self: &Arc<Self>, allocation: &Allocation) -> Result<File> {
         let size = allocation.size.checked_next_multiple_of(4096).ok_or(Status::OUT_OF_MEMORY)?;
-        let file = self.host.file(size, self.index)?;
+        let file = self.host.file(size, Holds::Device(self.index))?;
         // What runs now has the memory where it was.
         for device in self.all() {
             device.share_memory();

@@ -19,7 +19,7 @@ pub struct Runtime {
     /// The memory pools.
     pub pools: Arc<Pools>,
     /// Reserved addresses and memory without any.
-    pub addresses: AddressSpace,
+    pub addresses: Arc<AddressSpace>,
 }
 
 /// Addresses of device memory: below all that a 64-bit Linux gives to a program unasked, so that no
@@ -42,7 +42,7 @@ impl Runtime {
         for device in &devices {
             device.meet(&devices);
         }
-        Runtime { devices, pools, addresses: AddressSpace::new(host) }
+        Runtime { devices, pools, addresses: Arc::new(AddressSpace::new(host)) }
     }
 
     /// A device by its number.

@@ -33,6 +33,9 @@ impl Context {
     /// # Errors
     /// The context's fault; those of captures; `NOT_SUPPORTED` for a kernel that may launch graphs.
     pub fn enqueue(self: &Arc<Self>, stream: &Arc<Stream>, operation: Operation) -> Result {
+        if matches!(operation, Operation::Kernel(_)) {
+            self.device.look_again();
+        }
         if let Operation::Kernel(call) = &operation
             && stream.capture().is_none()
             && let Ok(code) = self.device.simulator.code(call.function.module.loaded(), &call.launch.kernel)
@@ -262,6 +265,7 @@ impl Context {
     pub fn launch_graph(self: &Arc<Self>, stream: &Arc<Stream>, graph: &ExecGraph) -> Result {
         self.check()?;
         stream.refuse_in_own_capture()?;
+        self.device.look_again();
         let nodes = graph.nodes_of_launch();
         let pieces = graph.take_memory(&self.device, stream.id)?;
         let mut order = lock(&self.order);

@@ -40,6 +40,8 @@ pub struct Device {
     /// Bytes of its memory that was made without an address.
     pub(crate) without_address: AtomicU64,
     pub(crate) memory_is_shared: AtomicBool,
+    /// What looks at other processes before something is launched.
+    pub(crate) watching: Mutex<Vec<Weak<dyn Watches>>>,
     /// What a kernel left in any context of the device; 0 is none.
     pub(crate) fault: AtomicU32,
     /// The devices of the process, this one included.
@@ -50,6 +52,12 @@ impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Device").field("index", &self.index).finish_non_exhaustive()
     }
+}
+
+/// What other processes may change.
+pub(crate) trait Watches: Send + Sync {
+    /// Has the devices see what there is now.
+    fn look_again(&self);
 }
 
 /// The context that the runtime interface uses.

@@ -13,6 +13,7 @@ use sim_core::Backend;
 use crate::backing::TileMemory;
 use crate::host::Host;
 use crate::memory::{Allocation, Kind};
+use crate::pages::Holds;
 use crate::tree::Device;
 use crate::{fresh_id, lock};
 
@@ -92,12 +93,17 @@ impl Physical {
         self.exportable && !self.imported
     }
 
+    /// The file that it consists of.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// A file for other processes.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if it was not made for that, `OPERATING_SYSTEM`.
+    /// `INVALID_VALUE` if it was not made for that, or came from a file; `OPERATING_SYSTEM`.
     pub fn export(&self) -> Result<File> {
-        if !self.exportable {
+        if !self.may_be_given() {
             return Err(Status::INVALID_VALUE);
         }
         self.file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)
@@ -247,7 +253,7 @@ pub trait Stands: Send + Sync {
     /// `INVALID_VALUE` for a part that does not lie inside.
     fn map(&self, address: u64, size: u64, offset: u64) -> Result;
     /// Has addresses stand for nothing any more.
-    fn unmap(&self, address: u64, addresses: &AddressSpace);
+    fn unmap(&self, address: u64);
     /// Says what devices may do with it at an address.
     ///
     /// # Errors
@@ -343,7 +349,8 @@ impl AddressSpace {
         if !wanted.of_host && size > total.saturating_sub(used) {
             return Err(Status::OUT_OF_MEMORY);
         }
-        let file = self.host.file(size, device.index)?;
+        let holds = if wanted.of_host { Holds::Host } else { Holds::Device(device.index) };
+        let file = self.host.file(size, holds)?;
         Ok(self.physical(device, size, wanted, false, file))
     }
 
@@ -351,12 +358,23 @@ impl AddressSpace {
     ///
     /// # Errors
     /// `INVALID_VALUE` for what is no such file.
-    pub fn import(&self, device: &Arc<Device>, file: File) -> Result<Arc<Physical>> {
+    pub fn import(&self, device: &Arc<Device>, file: File, of_host: bool) -> Result<Arc<Physical>> {
         let size = file.metadata().map_err(|_| Status::INVALID_VALUE)?.len();
         if !is_size(size) {
             return Err(Status::INVALID_VALUE);
         }
-        Ok(self.physical(device, size, Wanted { exportable: true, ..Wanted::default() }, true, file))
+        let wanted = Wanted { exportable: true, of_host, ..Wanted::default() };
+        Ok(self.physical(device, size, wanted, true, file))
+    }
+
+    /// A file for what is known of a multicast object.
+    pub(crate) fn multicast_file(&self) -> Result<File> {
+        self.host.file(0, Holds::Multicast)
+    }
+
+    /// A file of a process, opened anew.
+    pub(crate) fn opened(&self, process: u32, descriptor: u32, inode: u64) -> Option<File> {
+        self.host.opened(process, descriptor, inode)
     }
 
     /// Reserves addresses, at `wanted` if they are free.
@@ -469,7 +487,7 @@ impl AddressSpace {
     pub fn unmap(&self, address: u64, size: u64) -> Result {
         if let Some(object) = self.stand_in(address, size)? {
             lock(&self.stand_ins).remove(&address);
-            object.unmap(address, self);
+            object.unmap(address);
             return Ok(());
         }
         self.with(address, size, |reservation| {

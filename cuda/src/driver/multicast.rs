@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cuda_abi::driver::MulticastObjectProp;
+use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
 use runtime::virtual_memory::{GRANULARITY, Physical};
 use runtime::{Multicast, Result, Status};
 
@@ -37,7 +38,9 @@ api! {
         if to.is_null() || asked.devices as usize > runtime.devices.len() {
             return Err(Status::INVALID_VALUE);
         }
-        let object = Multicast::new(asked.size as u64, asked.devices)?;
+        let exportable = asked.handle_types & u64::from(POSIX_FILE_DESCRIPTOR) != 0;
+        let (addresses, devices) = (&runtime.addresses, &runtime.devices);
+        let object = Multicast::new(addresses, devices, asked.size as u64, asked.devices, exportable)?;
         put(to, object::insert(object.id, object))
     }
 
@@ -51,7 +54,7 @@ api! {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        object.bind(addresses()?, offset as u64, &physical, skip as u64, size as u64)
+        object.bind(offset as u64, &physical, skip as u64, size as u64)
     }
 
     fn cuMulticastBindAddr(object: Handle, offset: usize, address: u64, size: usize, flags: u64) {
@@ -61,12 +64,12 @@ api! {
             return Err(Status::INVALID_VALUE);
         }
         let (base, _) = addresses.mapping_of(address).ok_or(Status::INVALID_VALUE)?;
-        object.bind(addresses, offset as u64, &addresses.physical_of(address)?, address - base, size as u64)
+        object.bind(offset as u64, &addresses.physical_of(address)?, address - base, size as u64)
     }
 
     fn cuMulticastUnbind(object: Handle, device: i32, offset: usize, size: usize) {
         let object = find(object)?;
-        object.unbind(addresses()?, state::device(device)?.index, offset as u64, size as u64)
+        object.unbind(state::device(device)?.index, offset as u64, size as u64)
     }
 
     fn cuMulticastGetGranularity(to: *mut usize, asked: *const MulticastObjectProp, option: u32) {

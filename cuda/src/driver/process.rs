@@ -4,14 +4,14 @@
 //! same file through `/proc`. It is good for as long as the first process lives and has the memory, as under CUDA.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_abi::numbers::handle_type::POSIX_FILE_DESCRIPTOR;
-use runtime::{Context, Event, Kind, Pages, Pool, PoolPlace, Result, SharedRecords, Status};
+use runtime::{Context, Event, Holds, Kind, Pages, Pool, PoolPlace, Result, SharedRecords, Status};
 
 use crate::ffi::{Handle, get, put};
 use crate::host::Program;
@@ -53,10 +53,7 @@ impl Shared {
         if self.kind != kind {
             return Err(Status::INVALID_VALUE);
         }
-        let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(|_| Status::INVALID_VALUE)?;
-        let same = file.metadata().is_ok_and(|found| found.ino() == self.inode);
-        if same && Program.device_of(&file).is_some() { Ok(file) } else { Err(Status::INVALID_VALUE) }
+        Program.opened(self.process, self.descriptor, self.inode).ok_or(Status::INVALID_VALUE)
     }
 
     fn is_own(&self) -> bool {
@@ -171,7 +168,7 @@ impl SharedRecords for Records {
 
 /// An event that other processes can open.
 pub(crate) fn create_event(context: &Arc<Context>, flags: u32) -> Result<Arc<Event>> {
-    let records = Records::of(Program.file(PAGE as u64, context.device.index)?, false)?;
+    let records = Records::of(Program.file(PAGE as u64, Holds::Device(context.device.index))?, false)?;
     Ok(Event::with_records(context, flags, Some(Arc::new(records))))
 }
 
@@ -229,7 +226,7 @@ api! {
         if to.is_null() || flags != 0 || kind != POSIX_FILE_DESCRIPTOR || !pool.is_exportable() {
             return Err(Status::INVALID_VALUE);
         }
-        let file = Program.file(PAGE as u64, device)?;
+        let file = Program.file(PAGE as u64, Holds::Device(device))?;
         file.write_all_at(&POOL.to_le_bytes(), 0).map_err(|_| Status::OPERATING_SYSTEM)?;
         put(to, file.into_raw_fd())
     }
@@ -246,7 +243,7 @@ api! {
         }
         // SAFETY: it was opened above, and nobody else has it.
         let file = unsafe { File::from_raw_fd(own) };
-        let device = Program.device_of(&file).ok_or(Status::INVALID_VALUE)?;
+        let device = Program.held_by(&file).and_then(Holds::device).ok_or(Status::INVALID_VALUE)?;
         let mut word = [0; 8];
         let read = file.read_exact_at(&mut word, 0);
         if read.is_err() || u64::from_le_bytes(word) != POOL || device >= runtime.devices.len() {

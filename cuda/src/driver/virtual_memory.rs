@@ -9,7 +9,7 @@ use cuda_abi::numbers::allocation::PINNED;
 use cuda_abi::numbers::handle_type::{FABRIC, POSIX_FILE_DESCRIPTOR, WINDOWS};
 use cuda_abi::numbers::{access as flag, location};
 use runtime::virtual_memory::{Access, GRANULARITY, Physical, Wanted, Who, is_size};
-use runtime::{Kind, Multicast, Pages, Result, Status};
+use runtime::{Holds, Kind, Multicast, Pages, Result, Status};
 
 use crate::driver::device::{device_at, device_of};
 use crate::ffi::{Handle, get, list, put};
@@ -94,10 +94,11 @@ api! {
         let (device, of_host) = place_of(properties.location)?;
         let device = state::device(device)?;
         let exportable = properties.handle_types & POSIX_FILE_DESCRIPTOR != 0;
-        if of_host && exportable {
-            return Err(Status::NOT_SUPPORTED);
-        }
         let compressed = properties.flags & COMPRESSION == GENERIC_COMPRESSION;
+        // Others get memory of a node of the host alone, and nobody compresses it.
+        if of_host && (compressed || exportable && properties.location.kind != location::HOST_NUMA) {
+            return Err(Status::INVALID_VALUE);
+        }
         let tile_pool = properties.flags >> USAGE_AT & USAGE == TILE_POOL;
         let wanted = Wanted { exportable, compressed, of_host, tile_pool };
         let physical = addresses()?.create(device, size as u64, wanted)?;
@@ -107,7 +108,7 @@ api! {
     fn cuMemRelease(handle: Handle) {
         if let Ok(multicast) = object::find::<Arc<Multicast>>(handle) {
             object::remove::<Arc<Multicast>>(handle)?;
-            multicast.release(addresses()?);
+            multicast.release();
             return Ok(());
         }
         // Mappings keep the memory.
@@ -144,19 +145,20 @@ api! {
     }
 
     fn cuMemExportToShareableHandle(to: *mut i32, handle: Handle, kind: u32, flags: u64) {
-        if object::find::<Arc<Multicast>>(handle).is_ok() {
-            crate::refused::report("multicast objects for other processes");
-            return Err(Status::NOT_SUPPORTED);
-        }
-        let physical = find(handle)?;
+        let multicast = object::find::<Arc<Multicast>>(handle);
+        let physical = if multicast.is_ok() { None } else { Some(find(handle)?) };
         if to.is_null() || flags != 0 || kind != POSIX_FILE_DESCRIPTOR {
             return Err(Status::INVALID_VALUE);
         }
-        put(to, physical.export()?.into_raw_fd())
+        let file = match physical {
+            Some(physical) => physical.export()?,
+            None => multicast?.export()?,
+        };
+        put(to, file.into_raw_fd())
     }
 
     fn cuMemImportFromShareableHandle(to: *mut Handle, descriptor: u64, kind: u32) {
-        let addresses = addresses()?;
+        let runtime = state::runtime()?;
         if to.is_null() || kind != POSIX_FILE_DESCRIPTOR {
             return Err(Status::INVALID_VALUE);
         }
@@ -167,8 +169,15 @@ api! {
         }
         // SAFETY: it was opened above, and nobody else has it.
         let file = unsafe { File::from_raw_fd(own) };
-        let of = crate::host::Program.device_of(&file).ok_or(Status::INVALID_VALUE)?;
-        let physical = addresses.import(state::device(of as i32)?, file)?;
+        let (device, of_host) = match crate::host::Program.held_by(&file).ok_or(Status::INVALID_VALUE)? {
+            Holds::Device(device) => (device, false),
+            Holds::Host => (0, true),
+            Holds::Multicast => {
+                let object = Multicast::import(&runtime.addresses, &runtime.devices, &file)?;
+                return put(to, object::insert(object.id, object));
+            }
+        };
+        let physical = runtime.addresses.import(state::device(device as i32)?, file, of_host)?;
         put(to, object::insert(physical.id, physical))
     }
 

@@ -5,7 +5,9 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use runtime::{Allocation, Context, Host, Launched, Pages, Picked, Result, Runtime, Status, Submitted};
+use runtime::{
+    Allocation, Context, Holds, Host, Launched, Pages, Picked, Result, Runtime, Status, Submitted,
+};
 use sim_core::{DeviceConfig, RunOptions, Simulator};
 
 /// What is told of an operation: number, stream, and what it waits for.
@@ -48,7 +50,7 @@ impl Pages for Program {
         let whole = bytes.next_multiple_of(alignment);
         Ok(if wanted != 0 { wanted } else { (1 << 40) + GIVEN.fetch_add(whole, SeqCst) })
     }
-    fn file(&self, _: u64, _: usize) -> Result<File> {
+    fn file(&self, _: u64, _: Holds) -> Result<File> {
         File::open("/dev/null").map_err(|_| Status::OUT_OF_MEMORY)
     }
     fn put_behind(&self, _: u64, _: u64, _: Option<&File>) -> Result {

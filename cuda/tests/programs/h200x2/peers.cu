@@ -239,6 +239,8 @@ static void copies() {
     OK(cudaSetDevice(1));
     OK(cudaMalloc3D(&to, make_cudaExtent(32, 4, 2)));
     OK(cudaMemset3D(to, 0, make_cudaExtent(32, 4, 2)));
+    // The other device's stream does not wait for this one's.
+    OK(cudaDeviceSynchronize());
     OK(cudaSetDevice(0));
     OK(cudaMemset3D(from, 3, make_cudaExtent(32, 4, 2)));
     cudaMemcpy3DPeerParms p = {};
