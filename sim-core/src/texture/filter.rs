@@ -62,12 +62,17 @@ struct Parts {
     exponent: i32,
 }
 
-/// How floats are added: the significant bits that texels have, and those that are kept below them where they are aligned.
+/// How floats are added: the significant bits that texels have, those that are kept below them where they are aligned, and the
+/// least exponent that sums are aligned to.
 #[derive(Clone, Copy)]
 struct Adder {
     digits: u32,
     guard: u32,
+    least: i32,
 }
+
+/// Below all exponents of texels.
+const LEAST: i32 = -256;
 
 /// A sum of floats: an integer and the exponent of its last bit.
 #[derive(Clone, Copy)]
@@ -115,7 +120,7 @@ impl Adder {
         }
         let largest = seen.clone().map(|sum| sum.largest).fold(i32::MIN, i32::max);
         let below = (self.digits + self.guard + WEIGHT_BITS) as i32 + 2;
-        let exponent = (largest + 3).div_euclid(STEP) * STEP - below;
+        let exponent = ((largest + 3).div_euclid(STEP) * STEP).max(self.least) - below;
         let aligned = |sum: Sum| match exponent - sum.exponent {
             shift @ 1.. => sum.value >> shift.min(127),
             shift => sum.value << -shift,
@@ -205,7 +210,7 @@ pub(super) fn single(terms: Terms<'_>) -> u32 {
         let significand = if exponent == 0 { 0 } else { fraction | 1 << 23 };
         Parts { negative: bits >> 31 != 0, significand, exponent: exponent.max(1) - 127 - 23 }
     };
-    let (negative, magnitude, exponent) = Adder { digits: 24, guard: 4 }.sum(terms, parts);
+    let (negative, magnitude, exponent) = Adder { digits: 24, guard: 4, least: LEAST }.sum(terms, parts);
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
         return zero(terms);
@@ -228,7 +233,7 @@ pub(super) fn half(terms: Terms<'_>) -> u32 {
     if let Some(special) = special(terms) {
         return special.bits(0x7fff_e000);
     }
-    let sum = Adder { digits: 11, guard: 4 }.sum(terms, |bits: u32| {
+    let sum = Adder { digits: 11, guard: 4, least: LEAST }.sum(terms, |bits: u32| {
         if bits << 1 == 0 {
             return Parts { negative: false, significand: 0, exponent: 0 };
         }
@@ -243,7 +248,7 @@ pub(super) fn half(terms: Terms<'_>) -> u32 {
 
 /// Weighted texels that are sRGB bytes, as linear light of eight bits, aligned without more.
 pub(super) fn srgb(terms: Terms<'_>) -> u32 {
-    let sum = Adder { digits: 8, guard: 0 }.sum(terms, |byte: u32| {
+    let sum = Adder { digits: 8, guard: 0, least: -4 }.sum(terms, |byte: u32| {
         let (significand, exponent) = srgb::parts(byte as u8);
         Parts { negative: false, significand, exponent }
     });

@@ -187,10 +187,10 @@ impl Kind {
                     cut
                 }
             }
-            Self::Unsigned(bytes) => self.decode(steps(colour.max(0.0), 8 * u32::from(bytes)) as u32),
-            Self::Signed(bytes) => self.decode(steps(colour, 8 * u32::from(bytes) - 1) as u32),
+            Self::Unsigned(bytes) => self.decode(border_steps(colour.max(0.0), 8 * u32::from(bytes)) as u32),
+            Self::Signed(bytes) => self.decode(border_steps(colour, 8 * u32::from(bytes) - 1) as u32),
             // With the filter's 16 bits.
-            Self::Packed(_) => steps(colour.max(0.0), 16) as u32,
+            Self::Packed(_) => border_steps(colour.max(0.0), 16) as u32,
             Self::Srgb => srgb::encoded(colour.clamp(0.0, 1.0)).into(),
             Self::Integer(channel) => match channel.bytes() {
                 1 => self.decode(bits & 0xff),
@@ -251,8 +251,17 @@ impl Kind {
 
 /// A float as a fraction of the largest integer of so many bits, as on an H200: it is cut to four bits more before it is rounded.
 fn steps(x: f32, bits: u32) -> i32 {
+    rounded_steps(x, bits, 1 << (bits + 3))
+}
+
+/// The same of a border's colour, whose ties go toward zero.
+fn border_steps(x: f32, bits: u32) -> i32 {
+    rounded_steps(x, bits, (1 << (bits + 3)) - 1)
+}
+
+fn rounded_steps(x: f32, bits: u32, half: u64) -> i32 {
     let cut = (f64::from(x.abs().min(1.0)) * f64::from(1u32 << (bits + 4))).floor() as u64;
-    let steps = ((cut * ((1 << bits) - 1) + (1 << (bits + 3))) >> (bits + 4)) as i32;
+    let steps = ((cut * ((1 << bits) - 1) + half) >> (bits + 4)) as i32;
     if x < 0.0 { -steps } else { steps }
 }
 
@@ -273,4 +282,25 @@ pub(crate) fn stored_fraction(channel: Channel, number: usize, bits: u32) -> u32
 /// A fraction of `most`, as the nearest float.
 fn ratio(value: i32, most: i32) -> u32 {
     (if value == 0 { 0.0 } else { (f64::from(value) / f64::from(most)) as f32 }).to_bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn borders_are_rounded_as_on_an_h200() {
+        let border = |kind: Kind, colour: f32| kind.border(colour.to_bits()) as i32;
+        for (kind, of_half) in [
+            (Kind::Unsigned(1), 127),
+            (Kind::Unsigned(2), 32767),
+            (Kind::Signed(1), 63),
+            (Kind::Signed(2), 16383),
+            (Kind::Packed(10), 32767),
+        ] {
+            assert_eq!(border(kind, 0.5), of_half, "{kind:?}");
+        }
+        assert_eq!([0.2, 0.75, 0.5517867].map(|x| border(Kind::Unsigned(1), x)), [51, 191, 141]);
+        assert_eq!([-0.5, -3.0].map(|x| border(Kind::Signed(1), x)), [-63, -127]);
+    }
 }
