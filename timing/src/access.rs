@@ -102,7 +102,8 @@ impl Machine<'_> {
                 // They follow each other, and so lie in different parts of the tags.
                 let tags = 1.0;
                 if matches!(op.does, Does::Store) {
-                    let (read, written) = multiprocessor.store(chip, memory, now, spilled, tags, true);
+                    let (read, written) =
+                        multiprocessor.store(chip, memory, now, spilled, (tags, false), true);
                     warp.stored(chip, written);
                     (written.done, read, true)
                 } else {
@@ -139,12 +140,13 @@ impl Machine<'_> {
                 let memory = &mut self.memory;
                 match op.does {
                     Does::Store => {
+                        let whole = u32::from(op.bytes) * lanes >= 128 * u32::from(count);
                         let (read, written) = multiprocessor.store(
                             chip,
                             memory,
                             now,
                             pieces,
-                            f64::from(tags.max(1)),
+                            (f64::from(tags.max(1)), whole),
                             op.local.is_some(),
                         );
                         warp.stored(chip, written);
@@ -153,6 +155,8 @@ impl Machine<'_> {
                     Does::Atomic { returns } => {
                         // Turns of a loop that the PTX has are accesses of their own.
                         let turns = if op.tries { together } else { 0 };
+                        // Doubles are added in two turns.
+                        let deep = if op.doubles { deep.saturating_mul(2) } else { deep };
                         let change = Change { lanes: lanes as u8, together, deep, turns, floats: op.floats };
                         let (written, result, sent) =
                             multiprocessor.change(chip, memory, now, pieces, change);

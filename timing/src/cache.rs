@@ -114,8 +114,10 @@ pub(crate) struct Cache {
     /// Lines that others wrote before, spread over the sets, and how many of them were looked at to be cleaned.
     before: u64,
     cleaned: u64,
-    /// Lines of a set that others read since.
+    /// Lines that others read since, spread over the sets.
     newer: u64,
+    /// Lines that came, those that were there before among them.
+    taken: u64,
 }
 
 impl Cache {
@@ -132,21 +134,32 @@ impl Cache {
             before: 0,
             cleaned: 0,
             newer: 0,
+            taken: 0,
         }
     }
 
     /// The same with so many bytes that others wrote before, the oldest ones, and others that they read since.
     pub(crate) fn written_before(self, bytes: u64, newer: u64) -> Self {
         let places = self.sets * self.ways as u64;
-        let newer = (newer / 128).min(places) / self.sets;
-        Cache { before: (bytes / 128).min(places - newer * self.sets), newer, ..self }
+        let newer = (newer / 128).min(places - self.sets.min(places));
+        Cache { before: (bytes / 128).min((places - newer).saturating_sub(self.sets)), newer, ..self }
+    }
+
+    /// Lines of a set that others read since.
+    fn newer(&self, set: u64) -> u64 {
+        (self.newer + set % self.sets) / self.sets
+    }
+
+    /// Bytes of lines that came.
+    pub(crate) fn taken(&self) -> u64 {
+        128 * self.taken
     }
 
     /// Which of the lines of before is in a place that nobody has used since: those of others are in the last ones of a set.
     fn before(&self, place: usize) -> Option<u64> {
         let (set, way) = ((place / self.ways) as u64, (place % self.ways) as u64);
         let [first, end] = [set, set + 1].map(|set| set * self.before / self.sets);
-        let behind = (self.ways as u64 - self.newer).checked_sub(way)?;
+        let behind = (self.ways as u64 - self.newer(set)).checked_sub(way)?;
         (1..=end - first).contains(&behind).then(|| end - behind)
     }
 
@@ -154,7 +167,7 @@ impl Cache {
     fn place_of_before(&self, number: u64) -> usize {
         let set = ((number + 1) * self.sets).div_ceil(self.before) - 1;
         let end = (set + 1) * self.before / self.sets;
-        (set as usize + 1) * self.ways - (self.newer + end - number) as usize
+        (set as usize + 1) * self.ways - (self.newer(set) + end - number) as usize
     }
 
     fn set(&self, line: u64) -> usize {
@@ -241,6 +254,7 @@ impl Cache {
                 gone = Dirty::OF_BEFORE;
             }
             self.places[oldest] = [line + 1, 0, 0, 0, 0, 0, 0, 0];
+            self.taken += 1;
             self.all[set][oldest % self.ways] = tag(line);
             oldest
         });

@@ -127,7 +127,9 @@ pub struct Launching {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fetch {
-    /// Cycles until a line of eight instructions is there that a jump leads to for the first time.
+    /// Cycles that a jump takes longer to a line of eight instructions which the sub-core has not.
+    pub near: f64,
+    /// Cycles until one is there that a jump leads to, and that the multiprocessor has not.
     pub miss: f64,
     /// Cycles from a line to the next that follows it.
     pub next: f64,
@@ -139,6 +141,8 @@ pub struct Fetch {
     pub kept: u32,
     /// Cycles that a line takes longer which the group has not.
     pub far: f64,
+    /// The same of one that a jump leads to.
+    pub far_jump: f64,
     /// Cycles that it takes longer still when it is the first group that fetches it.
     pub cold: f64,
     /// Cycles from a jump to the instruction that it leads to.
@@ -232,6 +236,8 @@ pub struct Constant {
     pub cold: f64,
     /// Cycles for each different word beyond the first.
     pub word: f64,
+    /// Cycles for which a multiprocessor is busy with a word.
+    pub busy: f64,
 }
 
 /// Shared memory.

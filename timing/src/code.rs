@@ -184,6 +184,8 @@ pub struct Op {
     pub again: Option<(u32, u32)>,
     /// Whether it is an atomic operation that computes with floats.
     pub floats: bool,
+    /// Whether these are of eight bytes.
+    pub doubles: bool,
 }
 
 /// A constant that an instruction reads.
@@ -302,6 +304,7 @@ impl Op {
             again: None,
             floats: matches!(base, "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG")
                 && ["F16x2", "BF16x2", "F32", "F64"].into_iter().any(has),
+            doubles: has("F64"),
         }
     }
 }

@@ -54,12 +54,21 @@ pub(crate) struct Constants {
     launch: Vec<f64>,
     /// Lines of the program's, and when each is there; the one that was used last is at the end.
     program: VecDeque<(u32, f64)>,
+    /// When the words of others are read.
+    words: f64,
 }
 
 impl Constants {
     pub(crate) fn new(chip: &Chip) -> Self {
         let lines = (1 << 16) / usize::from(chip.constant.line) + 1;
-        Constants { launch: vec![f64::INFINITY; lines], program: VecDeque::new() }
+        Constants { launch: vec![f64::INFINITY; lines], program: VecDeque::new(), words: 0.0 }
+    }
+
+    /// Reads so many different words for the lanes of a warp; when it begins.
+    pub(crate) fn read(&mut self, chip: &Chip, words: u8, now: f64) -> f64 {
+        let begins = self.words.max(now);
+        self.words = begins + chip.constant.busy * f64::from(words.max(1));
+        begins
     }
 
     /// When one of the launch is there, at an offset.

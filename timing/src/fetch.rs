@@ -5,25 +5,31 @@ use std::collections::VecDeque;
 
 use crate::chip::Chip;
 
-/// Lines that are kept; the oldest one makes room.
+/// Lines that are kept, in sets of those whose numbers are so many apart; the oldest one of a set makes room.
 #[derive(Debug)]
 struct Lines {
     /// By line: when it is there.
     at: Vec<f64>,
-    order: VecDeque<u32>,
-    most: usize,
+    sets: Vec<VecDeque<u32>>,
 }
 
 impl Lines {
+    /// Lines of a set (`testdata/timing/jumps.cu`: 32 that are a kilobyte apart are kept, 48 are not; `cold.cu`: of 1,100 two in three come
+    /// from the second level, of 1,280 all).
+    const WAYS: usize = 8;
+
     fn new(count: usize, most: u32) -> Self {
-        Lines { at: vec![f64::INFINITY; count], order: VecDeque::new(), most: most as usize }
+        let sets = (most as usize / Self::WAYS).max(1);
+        Lines { at: vec![f64::INFINITY; count], sets: vec![VecDeque::new(); sets] }
     }
 
     fn keep(&mut self, line: usize, at: f64) {
         self.at[line] = at;
-        self.order.push_back(line as u32);
-        if self.order.len() > self.most
-            && let Some(oldest) = self.order.pop_front()
+        let count = self.sets.len();
+        let set = &mut self.sets[line % count];
+        set.push_back(line as u32);
+        if set.len() > Self::WAYS
+            && let Some(oldest) = set.pop_front()
         {
             self.at[oldest as usize] = f64::INFINITY;
         }
@@ -73,14 +79,14 @@ impl Behind {
         128 * self.fetches[1]
     }
 
-    /// When a group has a line that would come at a time if it had it.
-    fn line(&mut self, chip: &Chip, group: usize, line: usize, comes: f64) -> f64 {
+    /// When a group has a line that would come at a time if it had it; what a jump leads to takes longer from farther away.
+    fn line(&mut self, chip: &Chip, group: usize, line: usize, (comes, jumps): (f64, bool)) -> f64 {
         let of = &mut self.groups[group];
         let known = of.at[line];
         if known.is_finite() {
             return known.max(comes);
         }
-        let comes = comes + chip.fetch.far;
+        let comes = comes + if jumps { chip.fetch.far_jump } else { chip.fetch.far };
         self.fetches[0] += 1;
         let fetched = &mut self.fetched[line];
         if fetched.is_infinite() {
@@ -88,8 +94,45 @@ impl Behind {
             self.fetches[1] += 1;
         }
         let at = fetched.max(comes);
-        of.keep(line, at);
+        // A jump has those beside it come along.
+        let beside = if jumps {
+            line / BESIDE * BESIDE..(line + 1).next_multiple_of(BESIDE).min(of.at.len())
+        } else {
+            line..line + 1
+        };
+        for line in beside {
+            if of.at[line].is_infinite() {
+                of.keep(line, at);
+            }
+        }
         at
+    }
+}
+
+/// Lines that come from the second level together where a jump leads to one of them.
+const BESIDE: usize = 8;
+
+/// The lines that a sub-core has, the last ones that it came to.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Nearest {
+    /// Numbers of lines, plus one.
+    lines: [u32; Nearest::COUNT],
+    next: u8,
+}
+
+impl Nearest {
+    /// How many there are (`testdata/timing/jumps.py`: 14 that are jumped to in turn are there, 16 are not).
+    const COUNT: usize = 16;
+
+    /// It comes to an instruction; whether it has its line.
+    pub(crate) fn has(&mut self, op: u32) -> bool {
+        let line = op / 8 + 1;
+        if self.lines.contains(&line) {
+            return true;
+        }
+        self.lines[usize::from(self.next)] = line;
+        self.next = (self.next + 1) % Self::COUNT as u8;
+        false
     }
 }
 
@@ -97,13 +140,14 @@ impl Behind {
 #[derive(Debug)]
 pub(crate) struct Fetch {
     own: Lines,
-    /// By line: whether it has ever been there.
-    known: Vec<bool>,
 }
+
+/// Lines that are fetched before they are wanted, behind one that is.
+const FOLLOWING: usize = 2;
 
 impl Fetch {
     pub(crate) fn new(chip: &Chip, code: usize) -> Self {
-        Fetch { own: Lines::new(count(code), chip.fetch.lines), known: vec![false; count(code)] }
+        Fetch { own: Lines::new(count(code), chip.fetch.lines) }
     }
 
     /// When the line of an instruction is there, if it is wanted at a time.
@@ -119,13 +163,13 @@ impl Fetch {
         if self.own.at[line].is_finite() {
             return self.own.at[line];
         }
-        let before = line.checked_sub(1).map_or(f64::INFINITY, |before| self.own.at[before]);
-        let follows = before + chip.fetch.next;
-        // What has been there is not far.
-        let jumps = now + if self.known[line] { chip.fetch.next } else { chip.fetch.miss };
-        let at = behind.line(chip, group, line, follows.min(jumps));
+        let there = (1..=FOLLOWING.min(line)).find(|back| self.own.at[line - back].is_finite());
+        let follows =
+            there.map_or(f64::INFINITY, |back| self.own.at[line - back] + back as f64 * chip.fetch.next);
+        let jumps = now + chip.fetch.miss;
+        let comes = if follows < jumps { (follows, false) } else { (jumps, true) };
+        let at = behind.line(chip, group, line, comes);
         self.own.keep(line, at);
-        self.known[line] = true;
         at
     }
 }

@@ -165,7 +165,9 @@ impl Machine<'_> {
             Constant::Program(None) => match next? {
                 Access::Constants { line, words } => {
                     let others = f64::from(words.max(1) - 1);
-                    constants.of_program(chip, behind, group, line & !SAID, now) + others * chip.constant.word
+                    let begins = constants.read(chip, words, now);
+                    constants.of_program(chip, behind, group, line & !SAID, begins)
+                        + others * chip.constant.word
                 }
                 _ => return None,
             },
@@ -178,19 +180,26 @@ impl Machine<'_> {
         let warp = &mut self.warps[index as usize];
         warp.op += 1;
         let mut ready = ready;
+        let mut jumps = false;
         if let Some((first, _)) = warp.again.take_if(|of| of.1 == warp.op) {
-            ready = ready.max(warp.issued + self.chip.fetch.jump);
+            jumps = true;
             warp.op = first;
         } else if warp.op >= warp.steps[warp.step as usize].end {
             warp.step += 1;
             match warp.steps.get(warp.step as usize) {
                 Some(step) => {
-                    if step.first != warp.op {
-                        ready = ready.max(warp.issued + self.chip.fetch.jump);
-                    }
+                    jumps = step.first != warp.op;
                     warp.op = step.first;
                 }
                 None => return self.warp_ended(core, index, ready),
+            }
+        }
+        if jumps || warp.op.is_multiple_of(8) {
+            // What follows is fetched before it is wanted.
+            let has = self.cores[core as usize].nearest.has(warp.op);
+            if jumps {
+                let fetch = &self.chip.fetch;
+                ready = ready.max(warp.issued + fetch.jump + if has { 0.0 } else { fetch.near });
             }
         }
         let op = &self.code[warp.op as usize];

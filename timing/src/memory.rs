@@ -135,10 +135,10 @@ impl Change {
 /// Parts of the second level that change words, each on its own.
 const SLICES: usize = 64;
 
-/// The part that changes the words of a line: 32 lines that follow each other are in eight of them, as measured
-/// (`testdata/timing/gathers.cu`).
+/// The part that changes the words of a line: two lines that follow each other are in one, four and eight in two, 16 in four and 32 in
+/// eight of them (`testdata/timing/sums.cu`, `gathers.cu`).
 fn slice(line: u64) -> usize {
-    let within = line & 1 | line >> 2 & 0b1110;
+    let within = line >> 1 & 1 | line >> 2 & 0b1110;
     let group = (line >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62;
     (group << 4 | within) as usize
 }
@@ -183,6 +183,11 @@ impl<'a> Memory<'a> {
     /// Bytes that were written and are not yet in memory.
     pub(crate) fn dirty(&self) -> u64 {
         self.dirty
+    }
+
+    /// Bytes of lines that came, in each partition.
+    pub(crate) fn taken(&self) -> u64 {
+        self.partitions.iter().map(Cache::taken).sum()
     }
 
     /// A number of a line of its own, by which the second level finds its place: lines that follow each other are spread as if by

@@ -149,6 +149,8 @@ pub(crate) struct SubCore {
     pub(crate) last: u32,
     /// When it is looked at next.
     pub(crate) scheduled: f64,
+    /// The lines of code that it has.
+    pub(crate) nearest: fetch::Nearest,
 }
 
 /// A line on its way to the second level, which further stores may join.
@@ -158,6 +160,8 @@ struct Stored {
     sectors: u8,
     /// When the last one did.
     at: f64,
+    /// When it leaves, if nothing of it is missing.
+    leaves: f64,
 }
 
 /// A multiprocessor.
@@ -386,14 +390,14 @@ impl Multiprocessor {
         start
     }
 
-    /// Stores lines, for which the tags take so many turns; when its operands are read, and what becomes of it.
+    /// Stores lines, for which the tags take so many turns, whole ones or parts; when its operands are read, and what becomes of it.
     pub(crate) fn store(
         &mut self,
         chip: &Chip,
         memory: &mut Memory<'_>,
         now: f64,
         pieces: &[u64],
-        tags: f64,
+        (tags, whole): (f64, bool),
         keeps: bool,
     ) -> (f64, Written) {
         let l1 = &chip.l1;
@@ -410,6 +414,9 @@ impl Multiprocessor {
             let begins = self.out.max(there);
             let one = if merged { 0.0 } else { l1.out[0] };
             self.out = begins + one.max(l1.out[1] * f64::from(sectors.count_ones()));
+            if let Some(last) = self.stored.back_mut().filter(|_| whole) {
+                last.leaves = begins;
+            }
             if keeps || self.l1.look(line, 0).valid != 0 {
                 self.l1.take(line, sectors, there, 0);
             }
@@ -422,17 +429,20 @@ impl Multiprocessor {
         (start + chip.shared.read, done)
     }
 
-    /// Whether sectors of a line are sent on with those of a store before, and which of them are among these.
+    /// Whether sectors of a line are sent on with those of a store before, and which of them are among these: a whole line that has left
+    /// is sent again.
     fn merged(&mut self, chip: &Chip, line: u64, sectors: u8, now: f64) -> (bool, u8) {
         let l1 = &chip.l1;
         let at = self.stored.iter().rposition(|of| of.line == line);
         let own = at.and_then(|at| self.stored.remove(at)).filter(|of| now - of.at <= l1.merge_within);
         let sent = own.map_or(0, |of| of.sectors);
-        self.stored.push_back(Stored { line, sectors: sent | sectors, at: now });
+        let leaves = own.map_or(f64::INFINITY, |of| of.leaves);
+        self.stored.push_back(Stored { line, sectors: sent | sectors, at: now, leaves });
         if self.stored.len() > l1.merge_lines as usize {
             self.stored.pop_front();
         }
-        (own.is_some(), sent & sectors)
+        let again = leaves <= now;
+        (own.is_some() && !again, if again { 0 } else { sent & sectors })
     }
 
     /// Changes words of lines; what becomes of it, when the result is there, and when it is on its way.

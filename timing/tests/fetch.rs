@@ -87,6 +87,36 @@ fn what_a_group_does_not_keep_comes_from_the_second_level() {
     let each = |lines: u32| turn(8 * lines, 1) / f64::from(lines);
     let kept = each(fetch.kept - 100);
     assert!((kept - fetch.next).abs() < 1.0, "{kept}");
-    let far = each(fetch.kept + 100);
+    let far = each(fetch.kept + 256);
     assert!((far - fetch.next - fetch.far).abs() < 1.0, "{far}");
+}
+
+/// Cycles a jump in loops over jumps among lines so many apart, as `testdata/timing/jumps.cu` measured them
+/// (`recordings/jumps_h200.txt`), for one warp.
+#[test]
+fn jumps_take_what_their_lines_do() {
+    let recording = include_str!("../../testdata/timing/recordings/jumps_h200.txt");
+    let chip = Chip::h200();
+    let mut compared = 0;
+    for row in recording.lines() {
+        let Some((name, cycles)) = row.split_once(" grid=1 threads=32: ") else { continue };
+        let device: f64 = cycles.split(' ').next_back().unwrap().parse().unwrap();
+        let (jumps, apart) = name[1..].split_once('_').unwrap();
+        let [jumps, apart]: [u32; 2] = [jumps, apart].map(|number| number.parse().unwrap());
+        // Of few the loop itself is most; and where they are as many as a cache keeps, what else is in that matters.
+        if jumps < 8 || jumps == 16 || jumps * apart == 256 {
+            continue;
+        }
+        let op = Op::new("FADD", "R0, R0, R0", 1 | 7 << 5 | 7 << 8);
+        let code = vec![op; (8 * apart * jumps) as usize];
+        let elapsed = |turns: u32| {
+            let each = |jump: u32| Step { first: 8 * apart * jump, end: 8 * apart * jump + 2, lanes: 32 };
+            let steps = (0..turns).flat_map(|_| (0..jumps).map(each)).collect();
+            run(&chip, &code, &Launch { blocks: 1, ..Launch::default() }, &One(steps)).elapsed
+        };
+        let model = (elapsed(6) - elapsed(3)) / f64::from(3 * jumps);
+        assert!((model / device - 1.0).abs() < 0.3, "{name}: {device} on a device, {model} here");
+        compared += 1;
+    }
+    assert!(compared > 25, "{compared}");
 }
