@@ -24,6 +24,8 @@ pub(super) struct Pressure {
     widths: Vec<u32>,
     /// By block, as bits by register: those whose values are read behind it.
     behind: Vec<Vec<u64>>,
+    /// Registers that the function takes at least, in the order of the PTX, which are there for all of its blocks.
+    least: u32,
 }
 
 impl Pressure {
@@ -31,7 +33,7 @@ impl Pressure {
     pub(super) fn new(widths: Vec<u32>, blocks: &[(usize, Vec<Made>)], next: &[Vec<usize>]) -> Self {
         let words = widths.len().div_ceil(64);
         if 64 * words * blocks.len() > MOST {
-            return Pressure { widths, behind: Vec::new() };
+            return Pressure { widths, behind: Vec::new(), least: 0 };
         }
         // What each reads of what others wrote, and what it writes.
         let mut before = vec![vec![0u64; words]; blocks.len()];
@@ -62,7 +64,10 @@ impl Pressure {
                 }
             }
         }
-        Pressure { widths, behind }
+        let mut own = Pressure { widths, behind, least: 0 };
+        let most = |(number, (_, made)): (usize, &(usize, Vec<Made>))| own.of(number, made, &[]).room;
+        own.least = blocks.iter().enumerate().map(most).max().unwrap_or(0);
+        own
     }
 
     /// What is taken in a part of a block, behind which other instructions of the block follow.
@@ -120,7 +125,7 @@ impl Pressure {
         }
         taken.lives = lives;
         taken.now = now;
-        taken.room = most.max(ROOM);
+        taken.room = most.max(ROOM).max(self.least);
         taken
     }
 
