@@ -22,6 +22,7 @@ use warpgrind::profile::kernels::{Executed, Kernels, Measured, Noted, RELEASE, T
 use warpgrind::profile::limit::Limit;
 use warpgrind::profile::machine;
 use warpgrind::profile::ncu::{self, Pick, Profiler, RecordError};
+use warpgrind::profile::statements;
 use warpgrind::profile::time::{self, Chip, Untimed};
 use warpgrind::profile::{Profile, Section, number, rollup};
 use warpgrind::run::Placed;
@@ -197,6 +198,7 @@ impl<'a> Session<'a> {
         let (plan, module) = read_launch_file(file, &mut |diagnostic, source, elsewhere| {
             console.diagnostic(diagnostic, source, elsewhere);
         })?;
+        let module = statements::apart(&module).unwrap_or(module);
         let options = Options {
             tools: vec![Tool::Counters],
             jobs: global.jobs,

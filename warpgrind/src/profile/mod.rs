@@ -10,6 +10,7 @@ pub mod machine;
 pub mod ncu;
 pub mod residency;
 pub mod rollup;
+pub mod statements;
 pub mod time;
 
 use std::collections::BTreeMap;
