@@ -740,6 +740,16 @@ mod tests {
     }
 
     #[test]
+    fn sums_in_memory_say_of_what_they_are() {
+        let body = "ld.param.u64 %rd1, [a]; red.global.add.f32 [%rd1], %f1; red.global.add.u32 [%rd1], %r1;\n\
+                    red.global.add.u64 [%rd1], %rd1; red.global.add.f64 [%rd1], 0d3FF0000000000000;";
+        let sums: Vec<String> =
+            lowered(body).into_iter().filter(|opcode| opcode.starts_with("RED")).collect();
+        let of = |ty: &str| format!("RED.E.ADD{ty}.STRONG.GPU");
+        assert_eq!(sums, [".F32.FTZ.RN", "", ".64", ".F64.RN"].map(of));
+    }
+
+    #[test]
     fn sums_of_floats_in_shared_memory_are_tried_again() {
         let body = "mov.u32 %r1, %tid.x; mul.lo.u32 %r1, %r1, 4; red.shared.add.f32 [%r1], %f1; atom.shared.add.u32 %r2, [%r1], 3;\n\
                     mul.lo.u32 %r3, %r2, %r2;";

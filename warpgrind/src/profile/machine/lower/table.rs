@@ -129,9 +129,9 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
             [vec![load], changed, vec![swap], several(&["ISETP", "BRA"])].concat()
         }
         "atom" if has("shared") => one("ATOMS.ADD"),
-        "atom" => one("ATOMG.E.ADD.STRONG.GPU"),
+        "atom" => one(&format!("ATOMG.E.ADD{}.STRONG.GPU", added(&parts))),
         "red" if has("shared") => one("ATOMS.ADD"),
-        "red" => one("RED.E.ADD.STRONG.GPU"),
+        "red" => one(&format!("RED.E.ADD{}.STRONG.GPU", added(&parts))),
         "mov" if shape.special => one("S2R"),
         "mov" | "cvta" | "isspacep" if shape.elements <= 1 => Vec::new(),
         "mov" => one("IMAD.MOV.U32"),
@@ -224,6 +224,19 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
 }
 
 /// Conversions: those between integers are a part of what takes them, or one instruction.
+/// What machine code says of the type of sums in memory: those of floats take longer, those of doubles twice as long as words of 64 bits.
+fn added(parts: &[&str]) -> &'static str {
+    let types = parts.iter().rev().map(|part| match *part {
+        "f32" => ".F32.FTZ.RN",
+        "f64" => ".F64.RN",
+        "f16x2" | "f16" => ".F16x2.RN",
+        "bf16x2" | "bf16" => ".BF16x2.RN",
+        "u64" | "s64" | "b64" => ".64",
+        _ => "",
+    });
+    types.into_iter().find(|of| !of.is_empty()).unwrap_or("")
+}
+
 fn convert(parts: &[&str], bits: impl Fn(&str) -> Option<u32>, from: &str) -> Vec<String> {
     let types: Vec<&str> = parts[1..].iter().copied().filter(|part| bits(part).is_some()).collect();
     let to = types.first().copied().unwrap_or(from);
