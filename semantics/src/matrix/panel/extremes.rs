@@ -6,7 +6,7 @@
 use numerics::mma::ZERO_C_EXPONENT;
 
 use super::elements::ZERO;
-use super::{COLUMNS, Column, LANES, Lanes, Pair, Vectors, lanes_side_by_side};
+use super::{COLUMNS, Column, LANES, Lanes, Pair, Vectors, lanes_side_by_side, largest};
 use crate::lanes::Level;
 
 /// Products at places below two to this one are cut to nothing.
@@ -53,16 +53,7 @@ pub(super) fn fused<L: Level, C: Column>(
     c: &Vectors<u32>,
     fraction: u32,
 ) -> Vectors<u32> {
-    let mut largest = [[i16::MIN; 2 * LANES]; COLUMNS];
-    for (a, b) in rows.iter().zip(columns) {
-        lanes_side_by_side();
-        for (column, largest) in largest.iter_mut().enumerate() {
-            let b = b.exponent(column);
-            for at in 0..2 * LANES {
-                largest[at] = largest[at].max(a.exponent[at] + b[at]);
-            }
-        }
-    }
+    let largest = largest(rows, columns);
     // What brings an exponent to its place, and sums.
     let (mut up, mut sums) = ([[0i32; LANES]; COLUMNS], [[0i32; LANES]; COLUMNS]);
     let mut of_c = [[0i32; LANES]; COLUMNS];

@@ -207,6 +207,22 @@ fn lanes_side_by_side() {
     std::hint::black_box(());
 }
 
+/// The largest exponents of products of each column, of the first and the second elements of pairs.
+#[inline(always)]
+fn largest<C: Column>(rows: &[Pair], columns: &[C]) -> [Exponents; COLUMNS] {
+    let mut largest = [[i16::MIN; 2 * LANES]; COLUMNS];
+    for (a, b) in rows.iter().zip(columns) {
+        lanes_side_by_side();
+        for (column, largest) in largest.iter_mut().enumerate() {
+            let b = b.exponent(column);
+            for at in 0..2 * LANES {
+                largest[at] = largest[at].max(a.exponent[at] + b[at]);
+            }
+        }
+    }
+    largest
+}
+
 /// Operands and scratch memory; kept by a worker.
 #[derive(Clone, Debug)]
 pub struct Panel {

@@ -7,7 +7,7 @@
 //! of small integers for the exponent. Other exponents are for [`super::extremes`], infinities and NaN for
 //! [`super::unusual`].
 
-use super::{COLUMNS, Column, LANES, Lanes, Pair, Vectors, extremes, lanes_side_by_side};
+use super::{COLUMNS, Column, LANES, Lanes, Pair, Vectors, extremes, lanes_side_by_side, largest};
 use crate::lanes::Level;
 use numerics::mma;
 
@@ -191,16 +191,7 @@ fn fused<L: Level, C: Column>(
     c: (&Vectors<f32>, &Vectors<i32>),
     fraction: u32,
 ) -> Fused {
-    let mut largest = [[i16::MIN; 2 * LANES]; COLUMNS];
-    for (a, b) in rows.iter().zip(columns) {
-        lanes_side_by_side();
-        for (column, largest) in largest.iter_mut().enumerate() {
-            let b = b.exponent(column);
-            for at in 0..2 * LANES {
-                largest[at] = largest[at].max(a.exponent[at] + b[at]);
-            }
-        }
-    }
+    let largest = largest(rows, columns);
     let mut products = [[0; LANES]; COLUMNS];
     let mut scale = [[0f32; LANES]; COLUMNS];
     let mut least = [0; LANES];
