@@ -35,6 +35,8 @@ use crate::registers::{File, Held, Line};
 use semantics::formula::Width;
 use semantics::lanes::{Pred, SimdLevel, Slot, WARP_SIZE};
 
+pub(crate) use layout::has_avx2;
+
 type Done<T = ()> = Result<T, IcedError>;
 
 /// Machine code.

@@ -98,14 +98,7 @@ impl Compiled {
 
     /// Whether code for a level can have an operation; where not, a function of lanes is to do it.
     pub fn has(formula: Formula, level: SimdLevel) -> bool {
-        match formula {
-            Formula::Halves(..)
-            | Formula::ToHalves(_)
-            | Formula::Insert { .. }
-            | Formula::Bytes(_)
-            | Formula::DotProduct(_) => level == SimdLevel::Avx512,
-            _ => true,
-        }
+        level == SimdLevel::Avx512 || emit::has_avx2(formula)
     }
 
     /// Compiles a program; nothing if the host cannot run it, or nothing of it is compiled.

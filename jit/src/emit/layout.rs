@@ -128,7 +128,7 @@ pub(super) fn supported(program: &Program, avx512: bool) -> Program {
 }
 
 /// Whether AVX2 has code for an operation.
-fn has_avx2(formula: Formula) -> bool {
+pub(crate) fn has_avx2(formula: Formula) -> bool {
     match formula {
         Formula::Float(.., rounding) | Formula::FusedMultiplyAdd(_, rounding, _) => rounding == Rounding::Rn,
         Formula::ToInteger { bits, signed, .. } => bits < 32 || bits == 32 && signed,

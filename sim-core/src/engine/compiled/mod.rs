@@ -46,12 +46,11 @@ const LEAST: [u32; 2] = [6, 8];
 
 impl CompiledFunction {
     fn new(code: &Code, function: &CodeFunction, least: [u32; 2], level: SimdLevel) -> Option<Self> {
-        let steps = u64::from(function.end - function.start);
-        let compiled = match steps <= MOST_STEPS {
-            true => Compiled::new(&program(code, function, least, level), level)?,
-            false => return None,
-        };
-        Some(CompiledFunction { code: compiled, start: function.start, local: greatest_local(function) })
+        if u64::from(function.end - function.start) > MOST_STEPS {
+            return None;
+        }
+        let code = Compiled::new(&program(code, function, least, level), level)?;
+        Some(CompiledFunction { code, start: function.start, local: greatest_local(function) })
     }
 
     /// The first position from `position` on, which is one of the function's, at which it is worth to begin; `u32::MAX` if there
