@@ -4,6 +4,8 @@ use crate::module::Module;
 use crate::parser::parse;
 use crate::span::Source;
 
+/// What sources of it are called.
+pub const DEVICE_RUNTIME: &str = "device_runtime.ptx";
 /// Synchronisation of a grid for compilers that do not use cooperative groups' header.
 const GRIDS: &str = include_str!("device_runtime/grids.ptx");
 /// Launches by kernels; made of `launches.cu` beside it.
@@ -53,9 +55,9 @@ pub fn add_device_runtime(modules: &mut Vec<Module>) {
         }
     };
     let of_grids = |name: &str| matches!(name, "cudaCGGetIntrinsicHandle" | "cudaCGSynchronize");
-    add("device_runtime.ptx", GRIDS, &of_grids);
-    add("device_runtime.ptx", NODES, &|name| name.starts_with("cudaGraphKernelNode"));
-    add("device_runtime.ptx", LAUNCHES, &|name| {
+    add(DEVICE_RUNTIME, GRIDS, &of_grids);
+    add(DEVICE_RUNTIME, NODES, &|name| name.starts_with("cudaGraphKernelNode"));
+    add(DEVICE_RUNTIME, LAUNCHES, &|name| {
         name.strip_prefix("__cudaCDP2")
             .is_some_and(|name| !BUILT_IN.iter().any(|known| name.starts_with(known)))
     });

@@ -31,7 +31,7 @@ mod span;
 mod table;
 mod target;
 
-pub use device_runtime::add_device_runtime;
+pub use device_runtime::{DEVICE_RUNTIME, add_device_runtime};
 pub use diagnostic::{Code, Diagnostic, Elsewhere, Label, Severity};
 pub use isa::{
     CmpOp, Component, IntRounding, MemOrder, Modifier, Modifiers, Opcode, Rounding, ScalarType, Scope,
