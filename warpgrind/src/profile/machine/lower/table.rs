@@ -223,7 +223,6 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
     }
 }
 
-/// Conversions: those between integers are a part of what takes them, or one instruction.
 /// What machine code says of the type of sums in memory: those of floats take longer, those of doubles twice as long as words of 64 bits.
 fn added(parts: &[&str]) -> &'static str {
     let types = parts.iter().rev().map(|part| match *part {
@@ -237,6 +236,7 @@ fn added(parts: &[&str]) -> &'static str {
     types.into_iter().find(|of| !of.is_empty()).unwrap_or("")
 }
 
+/// Conversions: those between integers are a part of what takes them, or one instruction.
 fn convert(parts: &[&str], bits: impl Fn(&str) -> Option<u32>, from: &str) -> Vec<String> {
     let types: Vec<&str> = parts[1..].iter().copied().filter(|part| bits(part).is_some()).collect();
     let to = types.first().copied().unwrap_or(from);
