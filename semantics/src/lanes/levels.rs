@@ -1,5 +1,7 @@
 //! SIMD levels: what lane loops are compiled for and which of them runs.
 
+use std::sync::OnceLock;
+
 use super::shapes::{run, run_rows};
 use super::simd::Baseline;
 #[cfg(target_arch = "x86_64")]
@@ -42,7 +44,54 @@ pub enum SimdLevel {
     Avx512,
 }
 
+/// Work on rows that is compiled for every SIMD level: `run` is to be inlined.
+pub trait AtLevel {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run(self) -> Self::Output;
+}
+
+/// # Safety
+/// No requirement.
+unsafe fn baseline<W: AtLevel>(work: W) -> W::Output {
+    work.run()
+}
+
+/// # Safety
+/// The CPU must have the features.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx2<W: AtLevel>(work: W) -> W::Output {
+    work.run()
+}
+
+/// # Safety
+/// The CPU must have the features.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn avx512<W: AtLevel>(work: W) -> W::Output {
+    work.run()
+}
+
 impl SimdLevel {
+    /// Does work as compiled for this level, or for what the CPU has of it.
+    #[inline]
+    pub fn run<W: AtLevel>(self, work: W) -> W::Output {
+        static SUPPORTED: OnceLock<SimdLevel> = OnceLock::new();
+        // SAFETY: the CPU has the level.
+        unsafe {
+            match self.min(*SUPPORTED.get_or_init(Self::supported)) {
+                #[cfg(target_arch = "x86_64")]
+                SimdLevel::Avx512 => avx512(work),
+                #[cfg(target_arch = "x86_64")]
+                SimdLevel::Avx2 => avx2(work),
+                _ => baseline(work),
+            }
+        }
+    }
+
     /// The best level of this CPU, or the one named by `WARPGRIND_SIMD` if the CPU has it.
     pub fn detect() -> SimdLevel {
         let best = Self::supported();

@@ -13,7 +13,7 @@ mod shapes;
 mod simd;
 mod types;
 
-pub use levels::{LaneFn, LaneFns, SimdLevel};
+pub use levels::{AtLevel, LaneFn, LaneFns, SimdLevel};
 pub use shapes::combine;
 pub use shapes::{LaneOp, RowOp, Tests};
 pub use shapes::{flag2, flag3, lane_op, map_rows, map1, map2, map3, map4, select2, test1, test2};

@@ -17,8 +17,9 @@ use crate::machine::frame::FrameId;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::texture::{
-    AddressMode, Channel, Fetch, Filter, Found, Image, Lod, Object, Objects, Shape, Texels, Texture, fetch,
-    gather, integer, major_axis,
+    AddressMode, Channel, Coordinates, Detail, Fetch, Filter, Found, Image, Lod, Memory as LevelMemory,
+    Object, Objects, Reads, Results, Shape, Texels, Texture, Together, fetch, gather, integer, level,
+    major_axis,
 };
 use crate::tools::{Event, Wants};
 use numerics::{Rounding, approx, cvt};
@@ -54,9 +55,6 @@ impl<O: Observer> Texels for Memories<'_, '_, '_, O> {
         self.machine.texel(self.reader, address, bytes)
     }
 }
-
-/// The results of a warp: words by channel and lane.
-type Results = [[u32; WARP_SIZE]; 4];
 
 impl<O: Observer> Machine<'_, '_, O> {
     pub(crate) fn operate_texture(
@@ -119,8 +117,31 @@ impl<O: Observer> Machine<'_, '_, O> {
                 Some([x, y].map(|step| step.map(|slot| registers.read::<u32>(slot))))
             }
         };
+        let bits =
+            if matches!(op.kind, TextureOpKind::Gather(..)) { GATHER_OFFSET_BITS } else { OFFSET_BITS };
+        let layers = layers.map(|row| row.map(|layer| layer.min(LAST_LAYER)));
+        let offsets =
+            offsets.map(|rows| rows.map(|row| row.map(|word| (word << (32 - bits)) as i32 >> (32 - bits))));
         let mut results: Results = [[0; WARP_SIZE]; 4];
         let mut rest = active;
+        if let Some(coordinates) = coordinates(op, sample).filter(|_| numbers.is_none()) {
+            let detail = match (sample.lod, &lod) {
+                (SampleLod::Level(_), Some([[levels, ..], _])) => Detail::Levels(levels),
+                (SampleLod::Gradients(..), _) => Detail::Steps,
+                _ => Detail::Finest,
+            };
+            let reads = Reads {
+                lanes: active,
+                at: &at,
+                coordinates,
+                layers: layers.as_ref(),
+                offsets: offsets.as_ref(),
+                detail,
+            };
+            let done;
+            (results, done) = self.together(group, op, &handles, reads);
+            rest &= !done;
+        }
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize;
             rest &= rest - 1;
@@ -140,11 +161,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 channels: format.channels.into(),
             };
             let words = at.map(|row| row[lane]);
-            let layer = layers.map_or(0, |row| row[lane].min(LAST_LAYER));
-            let bits =
-                if matches!(op.kind, TextureOpKind::Gather(..)) { GATHER_OFFSET_BITS } else { OFFSET_BITS };
-            let offset = offsets
-                .map_or([0; 3], |rows| rows.map(|row| (row[lane] << (32 - bits)) as i32 >> (32 - bits)));
+            let layer = layers.map_or(0, |row| row[lane]);
+            let offset = offsets.map_or([0; 3], |rows| rows.map(|row| row[lane]));
             let mut memories = Memories { machine: self, reader };
             let read = match op.kind {
                 _ if !agree(op, texture) => Ok([0; 4]),
@@ -184,6 +202,38 @@ impl<O: Observer> Machine<'_, '_, O> {
         }
         self.put(registers, active, sample, &results);
         Ok(())
+    }
+
+    /// Reads what is plain of one texture for all lanes at once, where the instruction's last access was to its memory: the
+    /// results, and the lanes that are done.
+    fn together(
+        &self,
+        group: &Group,
+        op: &TextureOp,
+        handles: &[u64; WARP_SIZE],
+        reads: Reads<'_>,
+    ) -> (Results, LaneMask) {
+        let none = ([[0; WARP_SIZE]; 4], 0);
+        let grid = &self.worker.grid;
+        if O::ACTIVE || grid.memory.is_stale(&self.worker.snapshot) {
+            return none;
+        }
+        let handle = handles[reads.lanes.trailing_zeros() as usize % WARP_SIZE];
+        if each_with(reads.lanes, |lane| handles[lane] != handle) != 0 {
+            return none;
+        }
+        let Ok(texture) = texture(&grid.objects, handle) else { return none };
+        let Some((number, bytes)) = level(texture, &reads).filter(|_| agree(op, texture)) else {
+            return none;
+        };
+        let (hint, base) = (&self.worker.hints[group.position as usize], texture.image.levels[number].base);
+        if base < hint.base || (base - hint.base).saturating_add(bytes) > hint.size {
+            return none;
+        }
+        let allocation =
+            &self.worker.snapshot.table.list[self.worker.indices[group.position as usize] as usize];
+        let memory = LevelMemory { words: allocation.cells.words(), start: base - allocation.base };
+        grid.level.run(Together { texture, level: number, reads, memory })
     }
 
     /// Tells tools that lanes are about to access texels.
@@ -297,6 +347,17 @@ pub(super) const fn texel_access(channel: u8, channels: u32) -> Access {
     let element = RegisterSlot { slot: Slot::frame(0), rows: 0 };
     let elements = SlotList { start: 0, len: channels };
     Access { elements, ..Access::weak(AccessSpace::Global, channel, element) }
+}
+
+/// What a warp's coordinates are, where its threads may be done at once.
+fn coordinates(op: &TextureOp, sample: &Sample) -> Option<Coordinates> {
+    match op.kind {
+        TextureOpKind::Sample(_) => Some(Coordinates::Floats),
+        TextureOpKind::Fetch(_) => {
+            Some(Coordinates::Integers { clamps: !matches!(sample.lod, SampleLod::Finest) })
+        }
+        _ => None,
+    }
 }
 
 fn each_with(lanes: LaneMask, test: impl Fn(usize) -> bool) -> LaneMask {

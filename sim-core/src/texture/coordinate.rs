@@ -120,19 +120,28 @@ impl Axis {
         self.position(x, offset).between()
     }
 
+    /// Fraction bits of its coordinates.
+    pub(super) const fn bits(self) -> u32 {
+        match self.normalized {
+            true if self.size > WIDE => NORMALIZED_BITS + 1,
+            true => NORMALIZED_BITS,
+            false => TEXEL_BITS,
+        }
+    }
+
     /// Only normalised coordinates do.
-    const fn repeats(self) -> bool {
+    pub(super) const fn repeats(self) -> bool {
         self.normalized && matches!(self.mode, AddressMode::Wrap | AddressMode::Mirror)
     }
 
     /// Where a coordinate lies.
     fn position(self, x: f32, Offset { texels, steps }: Offset) -> Position {
         if !self.normalized {
-            return Position { value: fixed(x, TEXEL_BITS), bits: TEXEL_BITS }
+            return Position { value: fixed(x, self.bits()), bits: self.bits() }
                 .moved(i64::from(texels))
                 .stepped(steps);
         }
-        let bits = if self.size > WIDE { NORMALIZED_BITS + 1 } else { NORMALIZED_BITS };
+        let bits = self.bits();
         let one = 1i64 << bits;
         let coordinate = match self.mode {
             AddressMode::Wrap => fixed(x, bits) & (one - 1),

@@ -19,6 +19,7 @@ pub(super) struct Terms<'a> {
 pub(super) const MOST_AT_ONCE: usize = 4;
 
 /// Splits a weight by a fraction of 256: what stays, and what goes to the second texel, ties to the second or first.
+#[inline(always)]
 const fn split(weight: u32, fraction: u32, ties_up: bool) -> [u32; 2] {
     let half = if ties_up { WHOLE / 2 } else { WHOLE / 2 - 1 };
     let second = (weight * fraction + half) >> 8;
@@ -28,6 +29,7 @@ const fn split(weight: u32, fraction: u32, ties_up: bool) -> [u32; 2] {
 /// The weights of two texels in each of x, y and z of a part of the whole, by number `x + 2 y + 4 z`. They are split by z,
 /// then x, then y, and rounded each time; their sum is the part. Ties of z come up where the part is not the whole: between two
 /// levels of a volume.
+#[inline(always)]
 pub(super) fn weights(part: u32, [x, y, z]: [u32; 3]) -> [u32; 8] {
     let mut weights = [0; 8];
     for (slice, weight) in split(part, z, false).into_iter().enumerate() {
@@ -65,9 +67,9 @@ struct Parts {
 /// How floats are added: the significant bits that texels have, those that are kept below them where they are aligned, and the
 /// least exponent that sums are aligned to.
 #[derive(Clone, Copy)]
-struct Adder {
-    digits: u32,
-    guard: u32,
+pub(super) struct Adder {
+    pub digits: u32,
+    pub guard: u32,
     least: i32,
 }
 
@@ -89,6 +91,19 @@ impl Sum {
 }
 
 impl Adder {
+    /// Of f32.
+    pub(super) const SINGLE: Self = Self { digits: 24, guard: 4, least: LEAST };
+    /// Of f16.
+    pub(super) const HALF: Self = Self { digits: 11, guard: 4, least: LEAST };
+
+    /// The exponent of the last bit that sums are aligned to which are added at once, the largest of which has such an exponent.
+    #[inline(always)]
+    pub(super) fn aligned(self, largest: i32) -> i32 {
+        const STEP: i32 = 4;
+        let below = (self.digits + self.guard + WEIGHT_BITS) as i32 + 2;
+        ((largest + 3).div_euclid(STEP) * STEP).max(self.least) - below
+    }
+
     /// The sum of a slice's texels. Significands are aligned to the largest exponent with `guard` bits more, and cut.
     fn slice(self, slice: &[Weighted; 4], bits: u32, parts: impl Fn(u32) -> Parts) -> Sum {
         // Zeros have no exponent that could be aligned.
@@ -113,14 +128,12 @@ impl Adder {
     /// Sums that are added at once: aligned to the largest, whose exponent counts in steps of four, and each rounded down. What
     /// is kept are up to three bits below those of its slice, of weights of eight bits.
     fn together(self, sums: &[Sum]) -> Sum {
-        const STEP: i32 = 4;
         let seen = sums.iter().copied().filter(|sum| sum.largest != i32::MIN);
         if seen.clone().count() < 2 {
             return seen.clone().next().unwrap_or(Sum::NONE);
         }
         let largest = seen.clone().map(|sum| sum.largest).fold(i32::MIN, i32::max);
-        let below = (self.digits + self.guard + WEIGHT_BITS) as i32 + 2;
-        let exponent = ((largest + 3).div_euclid(STEP) * STEP).max(self.least) - below;
+        let exponent = self.aligned(largest);
         let aligned = |sum: Sum| match exponent - sum.exponent {
             shift @ 1.. => sum.value >> shift.min(127),
             shift => sum.value << -shift,
@@ -210,7 +223,7 @@ pub(super) fn single(terms: Terms<'_>) -> u32 {
         let significand = if exponent == 0 { 0 } else { fraction | 1 << 23 };
         Parts { negative: bits >> 31 != 0, significand, exponent: exponent.max(1) - 127 - 23 }
     };
-    let (negative, magnitude, exponent) = Adder { digits: 24, guard: 4, least: LEAST }.sum(terms, parts);
+    let (negative, magnitude, exponent) = Adder::SINGLE.sum(terms, parts);
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
         return zero(terms);
@@ -233,7 +246,7 @@ pub(super) fn half(terms: Terms<'_>) -> u32 {
     if let Some(special) = special(terms) {
         return special.bits(0x7fff_e000);
     }
-    let sum = Adder { digits: 11, guard: 4, least: LEAST }.sum(terms, |bits: u32| {
+    let sum = Adder::HALF.sum(terms, |bits: u32| {
         if bits << 1 == 0 {
             return Parts { negative: false, significand: 0, exponent: 0 };
         }
@@ -256,7 +269,7 @@ pub(super) fn srgb(terms: Terms<'_>) -> u32 {
 }
 
 /// The exponent of the smallest normal f16.
-const SMALLEST_HALF: i32 = -14;
+pub(super) const SMALLEST_HALF: i32 = -14;
 
 /// A sum rounded to f16, as bits of an f32.
 fn rounded_to_half((negative, magnitude, exponent): (bool, u128, i32), zero: u32) -> u32 {
@@ -267,6 +280,12 @@ fn rounded_to_half((negative, magnitude, exponent): (bool, u128, i32), zero: u32
     let (significand, last) = round(magnitude, exponent, 11, SMALLEST_HALF);
     let value = significand as f32 * 2f32.powi(last);
     if value >= 65536.0 { sign | 0x7f80_0000 } else { sign | value.to_bits() }
+}
+
+/// A sum without the weights' fraction bits: the nearest integer, halves up.
+#[inline(always)]
+pub(super) fn nearest(sum: i64, bits: u32) -> i32 {
+    ((sum + (1 << (bits - 1))) >> bits) as i32
 }
 
 impl Terms<'_> {
@@ -280,11 +299,6 @@ impl Terms<'_> {
     pub(super) fn unsigned_sum(self) -> u64 {
         let terms = self.slices.as_flattened().iter();
         terms.map(|&(weight, value)| u64::from(weight) * u64::from(value)).sum()
-    }
-
-    /// A sum without the weights' fraction bits: the nearest integer, halves up.
-    pub(super) fn nearest(self, sum: i64) -> i32 {
-        ((sum + (1 << (self.bits - 1))) >> self.bits) as i32
     }
 }
 

@@ -44,14 +44,20 @@ impl Channel {
         }
     }
 
+    /// Where the bits of channel `number` are: the word of a texel, their place in it, and ones for each.
+    pub(super) const fn field(self, number: usize) -> (usize, u32, u32) {
+        match (self, self.bytes()) {
+            (Self::Packed, _) => (0, 10 * number as u32, (1 << PACKED_BITS[number]) - 1),
+            (_, 1) => (0, 8 * number as u32, 0xff),
+            (_, 2) => (number / 2, 16 * (number as u32 & 1), 0xffff),
+            _ => (number, 0, u32::MAX),
+        }
+    }
+
     /// The bits of channel `number` of a texel.
     pub(super) fn of(self, texel: &[u32; 4], number: usize) -> u32 {
-        match (self, self.bytes()) {
-            (Self::Packed, _) => texel[0] >> (10 * number) & ((1 << PACKED_BITS[number]) - 1),
-            (_, 1) => texel[0] >> (8 * number) & 0xff,
-            (_, 2) => texel[number / 2] >> (16 * (number & 1)) & 0xffff,
-            _ => texel[number],
-        }
+        let (word, shift, ones) = self.field(number);
+        texel[word] >> shift & ones
     }
 }
 
@@ -159,6 +165,7 @@ impl Kind {
     }
 
     /// The value of a channel's bits, which stand in the low bits of a word.
+    #[inline(always)]
     pub(super) fn decode(self, bits: u32) -> u32 {
         match self {
             Self::Single => bits,
@@ -201,6 +208,7 @@ impl Kind {
     }
 
     /// What a read gives for a value alone.
+    #[inline(always)]
     pub(super) fn result(self, value: u32) -> u32 {
         match self {
             Self::Unsigned(1) => ratio(value as i32, 255),
@@ -219,21 +227,31 @@ impl Kind {
             Self::Single => filter::single(terms),
             Self::Half => filter::half(terms),
             Self::Srgb => filter::srgb(terms),
-            // Bytes become 16 bits with the sum.
-            Self::Unsigned(1) => ratio(terms.nearest(257 * terms.sum()), 65535),
-            Self::Unsigned(_) | Self::Packed(_) => ratio(terms.nearest(terms.sum()), 65535),
-            Self::Signed(1) => {
-                let sum = terms.sum();
-                ratio(
-                    terms.nearest(258 * sum + ((sum >> (terms.bits + 4)) << (terms.bits - 3))).max(-32767),
-                    32767,
-                )
-            }
-            Self::Signed(_) => ratio(terms.nearest(terms.sum()).max(-32767), 32767),
+            Self::Unsigned(_) | Self::Signed(_) | Self::Packed(_) => self.fraction(terms.sum(), terms.bits),
             // Words are cut.
             Self::Integer(Channel::Unsigned(4)) => (terms.unsigned_sum() >> terms.bits) as u32,
             Self::Integer(channel) if channel.bytes() == 4 => (terms.sum() >> terms.bits) as u32,
-            Self::Integer(_) => terms.nearest(terms.sum()) as u32,
+            Self::Integer(_) => filter::nearest(terms.sum(), terms.bits) as u32,
+        }
+    }
+
+    /// Whether weighted values are fractions of an integer, or floats, and not of some other kind.
+    pub(super) const fn is_plain(self) -> bool {
+        !matches!(self, Self::Srgb | Self::Integer(_))
+    }
+
+    /// The fraction that a sum of weighted integers is, whose weights have so many bits.
+    #[inline(always)]
+    pub(super) fn fraction(self, sum: i64, bits: u32) -> u32 {
+        match self {
+            // Bytes become 16 bits with the sum.
+            Self::Unsigned(1) => ratio(filter::nearest(257 * sum, bits), 65535),
+            Self::Signed(1) => {
+                let sum = 258 * sum + ((sum >> (bits + 4)) << (bits - 3));
+                ratio(filter::nearest(sum, bits).max(-32767), 32767)
+            }
+            Self::Signed(_) => ratio(filter::nearest(sum, bits).max(-32767), 32767),
+            _ => ratio(filter::nearest(sum, bits), 65535),
         }
     }
 
@@ -280,6 +298,7 @@ pub(crate) fn stored_fraction(channel: Channel, number: usize, bits: u32) -> u32
 }
 
 /// A fraction of `most`, as the nearest float.
+#[inline(always)]
 fn ratio(value: i32, most: i32) -> u32 {
     (if value == 0 { 0.0 } else { (f64::from(value) / f64::from(most)) as f32 }).to_bits()
 }

@@ -1,6 +1,7 @@
 //! Floats of 16 bits.
 
 /// The f32 of an f16, NaNs with their bits.
+#[inline(always)]
 pub(super) fn to_single(bits: u16) -> u32 {
     let (sign, exponent, fraction) =
         (u32::from(bits >> 15) << 31, u32::from(bits >> 10 & 31), u32::from(bits & 0x3ff));

@@ -16,6 +16,7 @@ mod sample;
 mod srgb;
 mod surface;
 mod table;
+mod together;
 
 pub use blocks::{Blocks, SIDE as BLOCK_SIDE};
 pub use coordinate::AddressMode;
@@ -26,6 +27,7 @@ pub(crate) use sample::{Fetch, Lod, Texels, fetch, gather, integer};
 pub(crate) use surface::place;
 pub use table::Object;
 pub(crate) use table::{Found, Objects, Tables};
+pub(crate) use together::{Coordinates, Detail, Memory, Reads, Results, Together, level};
 
 /// The shape of what a texture or surface reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -8,7 +8,7 @@ use super::lod::Faced;
 use super::{AddressMode, Filter, Format, Image, Level, Sampler, Shape, Texture, cube, filter, lod};
 
 /// The level of detail of an instruction that says none: the compiler's.
-const FINEST: f32 = -32.0;
+pub(super) const FINEST: f32 = -32.0;
 
 /// Where texels come from.
 pub(crate) trait Texels {
@@ -291,7 +291,7 @@ fn detail(texture: &Texture, fetch: &Fetch) -> (i64, Footprint) {
 }
 
 /// Whether steps decide what is filtered. Volumes and layers of rows have no anisotropic filters.
-fn is_anisotropic(Texture { image, sampler }: &Texture) -> bool {
+pub(super) fn is_anisotropic(Texture { image, sampler }: &Texture) -> bool {
     sampler.anisotropy > 1 && !matches!(image.shape, Shape::ThreeD | Shape::OneDLayered)
 }
 

@@ -353,24 +353,19 @@ impl Emitter<'_> {
                 let width = format.width();
                 let (a, b) = (self.fetch(a, width, number)?, self.fetch(b, width, number)?);
                 let (a, b) = (self.flushed(format, a, S0)?, self.flushed(format, b, S1)?);
-                // The sign is that of what was chosen; what is no number is put right behind it.
+                // The sign is that of what was chosen. A quiet NaN loses against a number as it should; a signalling one would
+                // not, and is made quiet first.
                 let how = if float == Float::Minimum { 4 } else { 5 };
-                for (at, (tested, other)) in [(b, a), (a, b)].into_iter().enumerate() {
-                    match width {
-                        Word => {
-                            if at == 0 {
-                                self.a.vrangeps(Z[to], Z[a], Z[b], how)?;
-                            }
-                            self.a.vcmpps(k7, Z[tested], Z[tested], 3)?;
-                            self.a.vmovdqa32(Z[to].k7(), Z[other])?;
-                        }
-                        Double => {
-                            if at == 0 {
-                                self.a.vrangepd(Z[to], Z[a], Z[b], how)?;
-                            }
-                            self.a.vcmppd(k7, Z[tested], Z[tested], 3)?;
-                            self.a.vmovdqa64(Z[to].k7(), Z[other])?;
-                        }
+                match width {
+                    Word => {
+                        self.a.vrangeps(Z[S0], Z[a], Z[a], how)?;
+                        self.a.vrangeps(Z[S1], Z[b], Z[b], how)?;
+                        self.a.vrangeps(Z[to], Z[S0], Z[S1], how)?;
+                    }
+                    Double => {
+                        self.a.vrangepd(Z[S0], Z[a], Z[a], how)?;
+                        self.a.vrangepd(Z[S1], Z[b], Z[b], how)?;
+                        self.a.vrangepd(Z[to], Z[S0], Z[S1], how)?;
                     }
                 }
             }
