@@ -8,6 +8,7 @@ mod atomics;
 mod contention;
 mod programs;
 mod sharing;
+mod textures;
 mod threads;
 
 use std::path::Path;
@@ -41,6 +42,8 @@ pub enum Group {
     Sharing,
     /// What real programs spend their time on.
     Programs,
+    /// Reads of textures.
+    Textures,
 }
 
 /// What a rate should be.
@@ -142,6 +145,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(sharing::cases());
     all.extend(contention::cases());
     all.extend(programs::cases());
+    all.extend(textures::cases());
     all
 }
 

@@ -3,6 +3,8 @@
 //! What [`super::sample`] does for one thread, in rows that become vectors; both give the same bits. What is rare is left
 //! to it: the lanes that are not done are told.
 
+#![allow(clippy::manual_clamp, reason = "the panic of `clamp` keeps loops from becoming vectors")]
+
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::coordinate::{AddressMode, Axis, WEIGHT_BITS, WHOLE};
