@@ -32,25 +32,30 @@ fn seen(in_step: u64) -> Vec<u32> {
 
 /// What a kernel `reads` of four blocks of two warps writes to 256 words.
 fn run(text: &str, in_step: u64) -> Vec<u32> {
+    run_with(text, &RunOptions { jobs: 1, in_step, ..RunOptions::default() }, 64)
+}
+
+/// What one of four blocks of so many threads writes to as many words.
+fn run_with(text: &str, options: &RunOptions, threads: u32) -> Vec<u32> {
     let source = ptx_frontend::Source::new("reads.ptx", text.as_bytes().to_vec());
     let module = Arc::new(ptx_frontend::parse(source).module.unwrap());
     let simulator = Simulator::new(DeviceConfig::h200());
-    let (word, seen) = (simulator.alloc(4, "word").unwrap(), simulator.alloc(1024, "seen").unwrap());
+    let (word, seen) =
+        (simulator.alloc(4, "word").unwrap(), simulator.alloc(16 * u64::from(threads), "seen").unwrap());
     simulator.write(word, &[0; 4]).unwrap();
     let module = simulator.load(module).unwrap();
     let launch = Launch {
         kernel: "reads".into(),
         grid: Dim3::new(4, 1, 1),
-        block: Dim3::new(64, 1, 1),
+        block: Dim3::new(threads, 1, 1),
         cluster: None,
         shared_bytes: 0,
         params: [word.to_le_bytes(), seen.to_le_bytes()].concat(),
         cooperative: false,
     };
-    let options = RunOptions { jobs: 1, in_step, ..RunOptions::default() };
-    let report = simulator.launch(module, &launch, &options).unwrap();
+    let report = simulator.launch(module, &launch, options).unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
-    let mut bytes = [0; 1024];
+    let mut bytes = vec![0; 16 * threads as usize];
     simulator.read(seen, &mut bytes).unwrap();
     bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
 }
@@ -109,4 +114,43 @@ fn nobody_is_always_first() {
         assert!(pair[0].iter().max() < pair[2].iter().min());
     }
     assert_eq!(comings, run(COMES, u64::MAX), "the same each time");
+}
+
+/// Threads count turns until one of them, of the second block, has gone round a thousand times.
+const RACE: &str = "
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry reads(.param .u64 word, .param .u64 seen) {
+    .reg .pred %p; .reg .b64 %a, %b, %o; .reg .b32 %t, %n, %c, %x, %k, %w;
+    ld.param.u64 %a, [word];
+    ld.param.u64 %b, [seen];
+    mov.u32 %t, %tid.x;
+    mov.u32 %n, %ntid.x;
+    mov.u32 %c, %ctaid.x;
+    mad.lo.u32 %w, %c, %n, %t;
+    mul.wide.u32 %o, %w, 4;
+    add.u64 %b, %b, %o;
+    // Of the first block one warp goes on.
+    setp.ge.u32 %p, %t, 32;
+    setp.eq.and.u32 %p, %c, 0, %p;
+    @%p exit;
+    mov.u32 %k, 0;
+again:
+    add.u32 %k, %k, 1;
+    setp.eq.u32 %p, %k, 1000;
+    setp.eq.and.u32 %p, %w, %n, %p;
+    @%p st.volatile.global.u32 [%a], 1;
+    ld.volatile.global.u32 %x, [%a];
+    setp.eq.u32 %p, %x, 0;
+    @%p bra again;
+    st.global.u32 [%b], %k;
+    ret;
+}";
+
+#[test]
+fn who_is_alone_in_a_block_is_no_faster() {
+    let options = RunOptions { jobs: 1, interleave: true, ..RunOptions::default() };
+    let turns = run_with(RACE, &options, 512)[0];
+    assert!((500..2000).contains(&turns), "{turns}");
 }

@@ -288,7 +288,7 @@ impl<O: Observer> Worker<'_, O> {
             if !O::ACTIVE && cta.is_finished() {
                 return End::Finished;
             }
-            if self.goes_in_step() && self.others_wait() && cta.passes_in_step() {
+            if self.passes(cta) && self.others_wait() {
                 return End::GaveWay;
             }
             let spins = self.spins;
@@ -383,6 +383,22 @@ impl<O: Observer> Worker<'_, O> {
             None => WARP_SLICE,
         };
         Some(WarpTurn::new(index, slice, self.waits))
+    }
+
+    /// Whether it is the turn of a warp of a block that waits, or is over, where blocks take turns: warps that are left are no faster
+    /// for that.
+    fn passes(&mut self, cta: &mut Cta) -> bool {
+        if self.goes_in_step() {
+            return cta.passes_in_step();
+        }
+        let warps = cta.warps.len();
+        match &mut self.random {
+            Some(random) if self.grid.options.interleave && warps > 1 => {
+                let warp = random.below(warps as u64) as usize;
+                !cta.can_run(warp) && (0..warps).any(|warp| cta.can_run(warp))
+            }
+            _ => false,
+        }
     }
 
     /// Whether warps execute one instruction each in turn.
