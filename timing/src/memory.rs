@@ -444,6 +444,10 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    /// By how much less than in `written.cu` is streamed through a second level that is so much smaller: sets, and what there is of
+    /// each, are the same.
+    const LESS: u64 = 8;
+
     /// Lines that all multiprocessors stream through, as the launches of `testdata/timing/written.cu` do.
     struct Stream<'a> {
         memory: Memory<'a>,
@@ -494,8 +498,12 @@ mod tests {
 
     /// What a launch of `written.cu` has memory write.
     fn written(chip: &Chip, what: &str, [first, second]: [u64; 2]) -> Option<u64> {
-        let mut stream = Stream { memory: Memory::new(chip), now: 0.0 };
-        let (p, q, bytes) = (0, 256 * MIB, first * MIB);
+        let mut less = chip.clone();
+        for of in [&mut less.l2.bytes, &mut less.l2.dirty, &mut less.l2.before, &mut less.l2.newer] {
+            *of /= LESS;
+        }
+        let mut stream = Stream { memory: Memory::new(&less), now: 0.0 };
+        let (p, q, bytes, more) = (0, 256 * MIB, first * MIB / LESS, second * MIB / LESS);
         match what {
             "reads" => stream.reads(p, bytes),
             "writes" => stream.writes(p, bytes),
@@ -506,19 +514,19 @@ mod tests {
             "halves" => stream.halves(p, bytes),
             "reads twice, writes" => {
                 (0..2).for_each(|shift| stream.shifted(q, bytes, shift * 17));
-                stream.writes(p, second * MIB);
+                stream.writes(p, more);
             }
             "reads 6 times, writes" | "reads 6 times, halves" => {
                 (0..6).for_each(|shift| stream.shifted(q, bytes, shift * 17));
                 if what.ends_with("writes") {
-                    stream.writes(p, second * MIB);
+                    stream.writes(p, more);
                 } else {
-                    stream.halves(p, second * MIB);
+                    stream.halves(p, more);
                 }
             }
             "reads, writes" => {
                 stream.reads(q, bytes);
-                stream.writes(p, second * MIB);
+                stream.writes(p, more);
             }
             "copies" => stream.each(bytes, |memory, now, asker, line| {
                 (0..second).for_each(|k| _ = memory.read(now, asker, (q + k * bytes) / 128 + line, 15));
@@ -526,7 +534,7 @@ mod tests {
             }),
             _ => return None,
         }
-        Some(stream.memory.traffic.dram_write)
+        Some(LESS * stream.memory.traffic.dram_write)
     }
 
     /// All multiprocessors write and read as many sectors of few lines, and of many.
