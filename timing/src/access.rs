@@ -3,7 +3,7 @@
 use crate::code::Does;
 use crate::machine::{Issued, Machine, Outcome};
 use crate::memory::Change;
-use crate::sm::Resident;
+use crate::sm::{Resident, Sees};
 use crate::work::{Access, parts};
 
 /// The line at which the threads' own memory begins, and how many warps of a multiprocessor have some.
@@ -103,12 +103,12 @@ impl Machine<'_> {
                 let tags = 1.0;
                 if matches!(op.does, Does::Store) {
                     let (read, written) =
-                        multiprocessor.store(chip, memory, now, spilled, (tags, false), true);
+                        multiprocessor.store(chip, memory, now, spilled, (tags, false), None);
                     warp.stored(chip, written);
                     (written.done, read, true)
                 } else {
                     let data = spilled.len() as f64;
-                    let done = multiprocessor.load(chip, memory, now, spilled, [tags, data], false);
+                    let done = multiprocessor.load(chip, memory, now, spilled, [tags, data], Sees::Whole);
                     if op.last_use {
                         spilled
                             .iter()
@@ -138,8 +138,12 @@ impl Machine<'_> {
             Some(Access::Lines { first, count, tags, together, deep }) => {
                 let pieces = &block.pieces[first as usize..first as usize + usize::from(count)];
                 let memory = &mut self.memory;
+                // The same words are those of as many lanes of the warp.
+                let own = index << 12 | lanes << 6 | u32::from(op.bytes);
                 match op.does {
                     Does::Store => {
+                        let sectors: u32 = pieces.iter().map(|&piece| parts(piece).1.count_ones()).sum();
+                        let is_parts = op.local.is_none() && u32::from(op.bytes) * lanes < 32 * sectors;
                         let whole = u32::from(op.bytes) * lanes >= 128 * u32::from(count);
                         let (read, written) = multiprocessor.store(
                             chip,
@@ -147,7 +151,7 @@ impl Machine<'_> {
                             now,
                             pieces,
                             (f64::from(tags.max(1)), whole),
-                            op.local.is_some(),
+                            is_parts.then_some(own),
                         );
                         warp.stored(chip, written);
                         (written.done, read, true)
@@ -180,7 +184,7 @@ impl Machine<'_> {
                             now,
                             pieces,
                             [f64::from(tags.max(1)), busy],
-                            op.past,
+                            if op.past { Sees::Nothing } else { Sees::Own(own) },
                         ) + (busy - data) * chip.l1.deep;
                         if matches!(op.does, Does::Copy) {
                             warp.copies = warp.copies.max(done);

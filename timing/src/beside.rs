@@ -6,6 +6,18 @@ use crate::sm::Stall;
 use crate::work::{Access, Operation, Phase, Way};
 
 impl Machine<'_> {
+    /// A warp prints; when it goes on. Lanes take their room one after the other, whatever multiprocessor they are on.
+    pub(crate) fn prints(&mut self, index: u32, now: f64) -> f64 {
+        let print = &self.chip.print;
+        let warp = &self.warps[index as usize];
+        let more = f64::from(warp.steps[warp.step as usize].lanes.max(1)) - 1.0;
+        let begins = self.printing.max(now);
+        self.printing = begins + print.serial[0] + more * print.serial[1];
+        let multiprocessor = self.multiprocessor(index);
+        let is_first = !std::mem::replace(&mut multiprocessor.prints, true);
+        begins + print.call + more * print.lane + if is_first { print.first } else { 0.0 }
+    }
+
     /// What begins, or waits for, what a warp has had done: products of matrices, copies.
     pub(crate) fn completion(&mut self, issued: Issued<'_>, outcome: &mut Outcome) {
         let Issued { index, op, now, busy_until, .. } = issued;

@@ -7,6 +7,10 @@ pub(crate) struct Found {
     pub(crate) valid: u8,
     /// When those of them are there that were asked for.
     pub(crate) ready: f64,
+    /// Sectors of which parts are there, as somebody wrote them.
+    pub(crate) parts: u8,
+    /// Who that was.
+    pub(crate) writer: u32,
 }
 
 /// That a line, of whose sectors some were written, is in another cache, too.
@@ -57,7 +61,10 @@ const PLACE: usize = 8;
 
 const NUMBER: usize = 0;
 const READY: usize = 1;
+/// Beside the sectors that are there: those of which parts are, and who wrote them.
 const VALID: usize = 5;
+const PARTS: u32 = 8;
+const WRITER: u32 = 32;
 const DIRTY: usize = 6;
 
 /// Places that a set may have.
@@ -234,13 +241,26 @@ impl Cache {
 
     /// What there is of a line, of which sectors are asked for.
     pub(crate) fn look(&mut self, line: u64, sectors: u8) -> Found {
-        let Some(place) = self.find(line) else { return Found { valid: 0, ready: 0.0 } };
+        let Some(place) = self.find(line) else {
+            return Found { valid: 0, ready: 0.0, parts: 0, writer: 0 };
+        };
         self.touch(place);
         let of = &self.places[place];
         let valid = of[VALID] as u8;
         let ready =
             each(sectors & valid).map(|sector| f64::from_bits(of[READY + sector])).fold(0.0, f64::max);
-        Found { valid, ready }
+        Found { valid, ready, parts: (of[VALID] >> PARTS) as u8, writer: (of[VALID] >> WRITER) as u32 }
+    }
+
+    /// Takes in sectors of a line of which somebody writes parts; those that are there stay as they are.
+    pub(crate) fn take_parts(&mut self, line: u64, sectors: u8, writer: u32) {
+        self.take(line, 0, 0.0, 0);
+        let Some(place) = self.find(line) else { return };
+        let valid = &mut self.places[place][VALID];
+        let parts = u64::from(sectors) & !*valid & 15;
+        if parts != 0 {
+            *valid = *valid & 0xffff_ffff | parts << PARTS | u64::from(writer) << WRITER;
+        }
     }
 
     /// Takes in sectors of a line, which are there from a time on; of which some were written, maybe elsewhere, too.
@@ -264,7 +284,7 @@ impl Cache {
             let own = &mut of[READY + sector];
             *own = f64::from_bits(*own).max(ready).to_bits();
         }
-        of[VALID] |= u64::from(sectors);
+        of[VALID] = (of[VALID] | u64::from(sectors)) & !(u64::from(sectors) << PARTS);
         let before = Dirty::of(of[DIRTY] as u8);
         of[DIRTY] |= u64::from(written);
         Taken { gone, new: Dirty::of(of[DIRTY] as u8).less(before) }
@@ -281,9 +301,9 @@ impl Cache {
     pub(crate) fn forget(&mut self, line: u64, sectors: u8) {
         let Some(place) = self.find(line) else { return };
         let of = &mut self.places[place];
-        of[VALID] &= !u64::from(sectors);
+        of[VALID] &= !(u64::from(sectors) | u64::from(sectors) << PARTS);
         of[DIRTY] &= !u64::from(sectors);
-        if of[VALID] == 0 {
+        if of[VALID] as u16 == 0 {
             self.empty(place);
         }
     }

@@ -26,6 +26,9 @@ pub struct Chip {
     pub units: Units,
     /// Barriers of blocks.
     pub barrier: Barrier,
+    /// What `printf` takes.
+    #[serde(default)]
+    pub print: Print,
     /// Constants.
     pub constant: Constant,
     /// Shared memory and what else goes through the same unit.
@@ -201,6 +204,27 @@ impl Units {
             self.constant,
             self.none,
         ]
+    }
+}
+
+/// What `printf` takes.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Print {
+    /// Cycles of a call of one lane, and by how much they are more where a multiprocessor has not printed yet.
+    pub call: f64,
+    /// The latter.
+    pub first: f64,
+    /// Cycles that each further lane of the warp takes.
+    pub lane: f64,
+    /// Cycles for which the first lane of a call, and each further one, keeps all others waiting.
+    pub serial: [f64; 2],
+}
+
+impl Default for Print {
+    /// As on an H200.
+    fn default() -> Self {
+        Print { call: 40_000.0, first: 11_400.0, lane: 160.0, serial: [3700.0, 520.0] }
     }
 }
 

@@ -146,6 +146,8 @@ pub enum Does {
     ClusterArrives,
     /// Waits there.
     ClusterWaits,
+    /// Prints (`vprintf`), by code of the driver's.
+    Prints,
     /// Lanes of the warp come together.
     Meets,
     /// Jumps to where a register says.
@@ -263,11 +265,15 @@ fn does(base: &str, opcode: &str, operands: &str) -> Does {
         }
         "MEMBAR" => Does::Fence { device: !has("CTA") },
         "BSYNC" => Does::Meets,
+        "CALL" | "NOP" if operands == PRINTS => Does::Prints,
         "RET" | "BRX" | "JMX" => Does::JumpsFar,
         "EXIT" | "KILL" => Does::Exit,
         _ => Does::Compute,
     }
 }
+
+/// What stands for operands of a call that prints.
+pub const PRINTS: &str = "vprintf";
 
 /// What the model does not know of: changing maps of tensors, asynchronous stores, atomics of surfaces.
 const UNKNOWN: [&str; 4] = ["STAS", "REDAS", "SURED", "SUATOM"];
@@ -297,7 +303,8 @@ impl Op {
             bytes,
             weight: weight(base, opcode),
             local: matches!(base, "LDL" | "STL").then(|| offset(operands)),
-            past: has("STRONG"),
+            // What only the multiprocessor sees is in its first level.
+            past: has("STRONG") && !has("SM"),
             last_use: base == "LDL" && has("LU"),
             repeats: base == "LDG" && has("CONSTANT"),
             tries: base == "ATOMS" && has("SPIN"),
@@ -379,6 +386,8 @@ mod tests {
         assert_eq!(op("IMAD", "R0, R0, c[0x0][0x210], R3").constant, Some(Constant::Launch(0x210)));
         assert_eq!(op("HGMMA.64x256x16.F32", "").weight, 128.0);
         assert_eq!(op("LDL", "R2, [R1+0x10]").local, Some(16));
+        let past = ["LDG.E.64.STRONG.GPU", "LDG.E.STRONG.SYS", "LDG.E.64.STRONG.SM", "LDG.E"];
+        assert_eq!(past.map(|opcode| op(opcode, "").past), [true, true, false, false]);
         assert_eq!((op("LDG.E.128", "").bytes, op("UIADD3", "").unit), (16, Unit::Uniform));
     }
 }

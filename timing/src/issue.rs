@@ -112,6 +112,10 @@ impl Machine<'_> {
         match op.does {
             Does::Compute | Does::Exit => {}
             Does::Meets => outcome.wait_until(now + chip.fetch.meet, Stall::Wait),
+            Does::Prints => {
+                let done = self.prints(index, now);
+                outcome.wait_until(done, Stall::Wait);
+            }
             Does::JumpsFar => outcome.wait_until(now + chip.fetch.indirect, Stall::Wait),
             Does::Load | Does::Store | Does::Atomic { .. } | Does::Copy | Does::Texture { .. } => {
                 (outcome.result, outcome.read, outcome.far) = self.access(issued);

@@ -44,6 +44,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) stays: Vec<Stay>,
     pub(crate) phases: Phases,
     pub(crate) clusters: Clusters,
+    /// When the next lane can take room for what it prints.
+    pub(crate) printing: f64,
     /// Whether there is a barrier of clusters.
     pub(crate) clustered: bool,
     /// Words of its own memory that a thread has, by the instructions that say where.

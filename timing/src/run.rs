@@ -147,6 +147,7 @@ pub fn run(chip: &Chip, code: &[Op], launch: &Launch, work: &dyn Work) -> Time {
         stays: Vec::new(),
         phases: Phases::default(),
         clusters: Clusters::default(),
+        printing: 0.0,
         frame: code
             .iter()
             .map(|op| op.local.map_or(0, |at| u64::from(at + u32::from(op.bytes)) / 4))

@@ -185,6 +185,8 @@ pub(crate) struct Multiprocessor {
     reductions: VecDeque<f64>,
     /// Pages that it knows, and since when.
     pub(crate) pages: Vec<(u64, f64)>,
+    /// Whether somebody has printed there.
+    pub(crate) prints: bool,
     pub(crate) asker: Asker,
     pub(crate) residents: u32,
     pub(crate) next: u32,
@@ -210,6 +212,7 @@ impl Multiprocessor {
             stored: VecDeque::new(),
             reductions: VecDeque::new(),
             pages: Vec::new(),
+            prints: false,
             asker: Asker::new(chip, number),
             residents: 0,
             next: 0,
@@ -286,8 +289,9 @@ impl Multiprocessor {
         now: f64,
         pieces: &[u64],
         [tags, data]: [f64; 2],
-        past: bool,
+        sees: Sees,
     ) -> f64 {
+        let past = sees == Sees::Nothing;
         let l1 = &chip.l1;
         let tags = tags * l1.tag;
         let each = tags / pieces.len().max(1) as f64;
@@ -299,7 +303,15 @@ impl Multiprocessor {
             let begins = self.page(chip, line, start + at as f64 * each);
             done = done.max(begins + l1.latency);
             let found = self.l1.look(line, sectors);
-            let valid = if past { 0 } else { found.valid };
+            // Where a part is wanted that is not there, all of the line comes once more.
+            let valid = match sees {
+                Sees::Nothing => 0,
+                Sees::Own(reader) if found.parts & sectors != 0 && found.writer == reader => {
+                    found.valid | found.parts
+                }
+                _ if found.parts & sectors != 0 => 0,
+                _ => found.valid,
+            };
             if valid & sectors != 0 {
                 done = done.max(found.ready);
             }
@@ -331,7 +343,7 @@ impl Multiprocessor {
         self.textures = start + busy;
         // The tags are those of loads, which textures leave free.
         let serves = std::mem::replace(&mut self.serves, start);
-        let there = self.load(chip, memory, start, pieces, [pieces.len() as f64, 0.0], false);
+        let there = self.load(chip, memory, start, pieces, [pieces.len() as f64, 0.0], Sees::Whole);
         self.serves = serves;
         (there - chip.l1.latency).max(start + busy - chip.texture.group)
     }
@@ -390,7 +402,7 @@ impl Multiprocessor {
         start
     }
 
-    /// Stores lines, for which the tags take so many turns, whole ones or parts; when its operands are read, and what becomes of it.
+    /// Stores lines, for which the tags take so many turns, whole ones or parts, and parts of sectors if it is said by whom; when its operands are read, and what becomes of it.
     pub(crate) fn store(
         &mut self,
         chip: &Chip,
@@ -398,7 +410,7 @@ impl Multiprocessor {
         now: f64,
         pieces: &[u64],
         (tags, whole): (f64, bool),
-        keeps: bool,
+        writer: Option<u32>,
     ) -> (f64, Written) {
         let l1 = &chip.l1;
         let start = self.serve(now, tags * l1.tag);
@@ -407,6 +419,10 @@ impl Multiprocessor {
             let (line, sectors) = parts(piece);
             let there = self.page(chip, line, start);
             let (merged, known) = self.merged(chip, line, sectors, start);
+            match writer {
+                None => _ = self.l1.take(line, sectors, there, 0),
+                Some(writer) => self.l1.take_parts(line, sectors, writer),
+            }
             if merged && known == sectors {
                 continue;
             }
@@ -416,9 +432,6 @@ impl Multiprocessor {
             self.out = begins + one.max(l1.out[1] * f64::from(sectors.count_ones()));
             if let Some(last) = self.stored.back_mut().filter(|_| whole) {
                 last.leaves = begins;
-            }
-            if keeps || self.l1.look(line, 0).valid != 0 {
-                self.l1.take(line, sectors, there, 0);
             }
             // The second level is not kept from others by what is still on its way.
             let written = memory.write(there, self.asker, line, sectors);
@@ -475,6 +488,17 @@ impl Multiprocessor {
         self.serves = self.serves.max(start);
         (done, result, start)
     }
+}
+
+/// What of the first level a load sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sees {
+    /// It looks past it.
+    Nothing,
+    /// Whole sectors.
+    Whole,
+    /// Whole sectors, and those parts that it wrote itself.
+    Own(u32),
 }
 
 /// Lines of an access from which on it is worth while to look for all of them first.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sim_core::{DeviceConfig, Launch, Metrics, Outcome, RunOptions, ToolFactory};
+use timing::code::PRINTS;
 use tools::Tool;
 
 use super::Profile;
@@ -118,7 +119,14 @@ impl Toolchain {
                 let taken = assembler.resources(text, target)?;
                 kernels.taken.extend(taken.into_iter().map(|(name, resources)| (name, (resources, false))));
                 if let Some(disassembler) = &self.disassembler {
-                    kernels.listings.extend(disassembler.listings(assembler, text, target)?);
+                    let mut listings = disassembler.listings(assembler, text, target)?;
+                    let lines = machine::spins::printing(module.checked());
+                    for of in listings.values_mut().flat_map(|listing| &mut listing.instructions) {
+                        if of.base() == "CALL" && lines.contains(&of.line) {
+                            PRINTS.clone_into(&mut of.operands);
+                        }
+                    }
+                    kernels.listings.extend(listings);
                 }
             }
         }

@@ -90,6 +90,30 @@ pub fn polls(module: &Module) -> bool {
     })
 }
 
+/// Whether a function is that by which threads print.
+pub fn prints(function: &Function) -> bool {
+    &*function.name == "vprintf"
+}
+
+/// Lines of the text at which it is called.
+pub fn printing(module: &Module) -> BTreeSet<u32> {
+    let calls = |body: &Body, ptx: &ptx_frontend::Instruction| {
+        body.operands(ptx).iter().any(|operand| match operand {
+            Operand::Function(id) => prints(&module.functions[id.0 as usize]),
+            _ => false,
+        })
+    };
+    let lines = module.functions.iter().flat_map(|function| {
+        let source = &module.sources[function.source.0 as usize];
+        let body = function.body.iter();
+        body.flat_map(move |body| {
+            let calls = body.instructions.iter().filter(move |ptx| calls(body, ptx));
+            calls.map(|ptx| source.line_column(ptx.span.start).0)
+        })
+    });
+    lines.collect()
+}
+
 /// Ranges of instructions that end with a branch to their beginning, if they are short.
 fn turns<'a>(module: &'a Module, body: &'a Body) -> impl Iterator<Item = Range<usize>> + 'a {
     rounds(module, body).filter(|turn| turn.len() <= LONGEST)
