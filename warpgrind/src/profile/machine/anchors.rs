@@ -153,6 +153,26 @@ fn may_be_made_again(op: &str) -> bool {
     }
 }
 
+/// Whether ptxas makes one machine instruction of one of the PTX, wherever it makes it: accesses that fit one, and arithmetic of floats.
+fn is_made_once(op: &str) -> bool {
+    let (name, modifiers) = op.split_once('.').unwrap_or((op, ""));
+    let (mut bits, mut elements) = (32, 1);
+    for part in modifiers.split('.') {
+        match part {
+            "v2" => elements = 2,
+            "v4" => elements = 4,
+            "v8" => elements = 8,
+            _ => bits = part.get(1..).and_then(|digits| digits.parse().ok()).unwrap_or(bits),
+        }
+    }
+    match name {
+        "ld" | "st" => bits * elements <= 128 && !may_be_made_again(op),
+        "red" | "atom" | "bar" | "barrier" | "ldmatrix" | "stmatrix" => true,
+        "shfl" | "add" | "sub" | "mul" | "fma" => bits <= 64,
+        _ => false,
+    }
+}
+
 /// By block of the PTX, up to the highest one: whether a thread comes there more than once.
 fn repeated(ways: &Ways, block_of: &[u32], highest: u32) -> Vec<bool> {
     let mut repeated = vec![false; highest as usize + 1];
@@ -286,13 +306,21 @@ impl Anchors {
                     profiles.entry(all.collect()).or_default();
                 }
                 let least = sites.values().map(most).min().unwrap_or(1).max(1);
-                // An instruction of some that one is made into may have a guard; of loads and stores there is one.
-                let least = if weight >= 4 && least < 2 { 1 } else { least };
-                let sites = sites.into_iter().map(|(site, counts)| {
-                    let optional = counts.0 == 0;
-                    (site, Cover { ptx: ptx as u32, times: (most(&counts) / least).max(1), optional })
-                });
-                *profiles.entry(sites.collect()).or_default() += weight;
+                let of = |least: u32| {
+                    let sites = sites.iter().map(|(&site, counts)| {
+                        let optional = counts.0 == 0;
+                        (site, Cover { ptx: ptx as u32, times: (most(counts) / least).max(1), optional })
+                    });
+                    sites.collect::<Sites>()
+                };
+                // What one machine instruction is made of is there as often as there are turns of a loop, though all of them have more.
+                let is_one = lines_of.get(&line).is_some_and(|&at| is_made_once(&ways.positions[at].op));
+                if again[ptx] && weight >= TELLING && is_one && least > 1 {
+                    profiles.entry(of(least)).or_default();
+                    *profiles.entry(of(1)).or_default() += weight;
+                } else {
+                    *profiles.entry(of(least)).or_default() += weight;
+                }
             }
             let mut list: Vec<(Sites, u32)> = profiles.into_iter().collect();
             list.sort_by_key(|(sites, weight)| (std::cmp::Reverse(*weight), std::cmp::Reverse(sites.len())));

@@ -244,6 +244,74 @@ impl Blocks<'_> {
     }
 }
 
+/// How much more a launch does than the blocks of it that were timed: instructions that are issued, and what memory is asked for.
+#[derive(Clone, Copy)]
+struct Scale {
+    issued: f64,
+    asked: f64,
+}
+
+/// Kinds of warps that are looked at for what they do; launches that have more of them are taken to go on as they begin.
+const MOST_KINDS: usize = 1 << 13;
+
+/// Shares by which blocks differ by chance.
+const ALIKE: f64 = 0.02;
+
+impl Blocks<'_> {
+    /// How much one of the blocks that were not timed does, as a share of what one of the second half of the others does: instructions,
+    /// and accesses of memory. A grid may be larger than what there is to do, or have less to do in each block than in the one before.
+    fn share_of_others(&self, ways: &Ways, rest: u64, scale: &mut Scale) -> f64 {
+        let timed = self.kinds.len();
+        if ways.warps.len() > MOST_KINDS || timed == 0 {
+            return 1.0;
+        }
+        let mut before: Vec<[f64; 2]> = vec![[0.0; 2]];
+        for op in &self.code.ops {
+            let [issued, asked] = before[before.len() - 1];
+            let asks = op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute);
+            before.push([issued + 1.0, asked + f64::from(u8::from(asks))]);
+        }
+        let of_kind = |kind: u32| {
+            let mut all = [0.0; 2];
+            for step in self.steps(kind).iter() {
+                let [from, to] = [step.first, step.end].map(|at| before[(at as usize).min(before.len() - 1)]);
+                all = [all[0] + to[0] - from[0], all[1] + to[1] - from[1]];
+            }
+            all
+        };
+        let known: Vec<[f64; 2]> = (0..ways.warps.len() as u32)
+            .map(|kind| if self.limit.is_over() { [0.0; 2] } else { of_kind(kind) })
+            .collect();
+        let sum = |blocks: &[Vec<u32>]| {
+            blocks.iter().flatten().filter_map(|&kind| known.get(kind as usize)).fold([0.0; 2], plus)
+        };
+        let all = known.iter().zip(&ways.warps).fold([0.0; 2], |all, (of, &(_, count))| {
+            [all[0] + of[0] * count as f64, all[1] + of[1] * count as f64]
+        });
+        let first = sum(&self.kinds);
+        let half = sum(&self.kinds[timed / 2..]);
+        let blocks = (timed - timed / 2) as f64;
+        let share = |at: usize| {
+            let each = half[at] / blocks;
+            if each > 0.0 { ((all[at] - first[at]).max(0.0) / rest as f64) / each } else { 1.0 }
+        };
+        let shares = [share(0), if half[1] > 0.0 { share(1) } else { share(0) }];
+        if shares.iter().all(|share| (share - 1.0).abs() < ALIKE) {
+            return 1.0;
+        }
+        for (at, of) in [&mut scale.issued, &mut scale.asked].into_iter().enumerate() {
+            if first[at] > 0.0 {
+                *of = (all[at] / first[at]).max(1.0);
+            }
+        }
+        f64::midpoint(shares[0], shares[1])
+    }
+}
+
+fn plus(one: [f64; 2], other: &[f64; 2]) -> [f64; 2] {
+    [one[0] + other[0], one[1] + other[1]]
+}
+
 impl Work for Blocks<'_> {
     fn is_over(&self) -> bool {
         self.limit.is_over()
@@ -329,11 +397,14 @@ pub fn time(
         sources: code.sources.clone(),
     };
     let time = timing::run(chip, &code.ops, &launch, &work);
-    let scale = blocks as f64 / timed.max(1) as f64;
+    let mut scale =
+        Scale { issued: blocks as f64 / timed.max(1) as f64, asked: blocks as f64 / timed.max(1) as f64 };
     let mut elapsed = time.elapsed;
     let mut sampling = None;
     if timed < blocks {
-        let more = blocks - timed;
+        let rest = blocks - timed;
+        let share = work.share_of_others(ways, rest, &mut scale);
+        let more = (rest as f64 * share).round() as u64;
         let before = sample::before_it_is_full(chip, &time, timed, more);
         let mut parts = vec![(before, GoesOn::of(&time.blocks, round))];
         if before < more {
@@ -341,7 +412,8 @@ pub fn time(
             parts.push((more - before, GoesOn::of(&full.blocks, round)));
         }
         let cycles = |&(blocks, of): &(u64, GoesOn)| blocks as f64 * of.each;
-        elapsed += parts.iter().map(cycles).sum::<f64>();
+        // They have to be placed, whatever they do.
+        elapsed += parts.iter().map(cycles).sum::<f64>().max(rest as f64 * chip.launch.block_interval);
         sampling = Some(parts.iter().map(|part| cycles(part) * part.1.error).sum::<f64>() / elapsed);
     }
     if limit.is_over() {
@@ -354,11 +426,12 @@ pub fn time(
     Ok(Timed { time, elapsed, blocks: (timed, blocks), sampling, lowered: false, lines, values })
 }
 
-fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Vec<(String, f64)> {
+fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: Scale) -> Vec<(String, f64)> {
     let stretch = (elapsed - chip.launch.overhead) / (time.elapsed - chip.launch.overhead).max(1.0);
     let elapsed = elapsed + before;
     let active = time.active * stretch;
     let issued = time.issued as f64;
+    let Scale { issued: more, asked: scale } = scale;
     let [read, written] = [time.dram_read as f64 * scale, time.written(chip, scale)];
     let mut list: Vec<(String, f64)> = vec![
         ("gpc__cycles_elapsed.max".into(), elapsed.round()),
@@ -366,7 +439,7 @@ fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Ve
         ("sm__cycles_active.avg".into(), active),
         ("sm__cycles_active.min".into(), time.active_bounds[0] * stretch),
         ("sm__cycles_active.max".into(), time.active_bounds[1] * stretch),
-        ("smsp__issue_active.sum".into(), (issued * scale).round()),
+        ("smsp__issue_active.sum".into(), (issued * more).round()),
         ("lts__t_sectors_op_read.sum".into(), (time.l2_read as f64 * scale).round()),
         ("lts__t_sectors_op_write.sum".into(), (time.l2_write as f64 * scale).round()),
         ("lts__t_sectors_srcunit_tex.sum".into(), (time.l2_asked as f64 * scale).round()),
@@ -377,7 +450,7 @@ fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Ve
     let share = 100.0 * (read + written) / (chip.dram.peak * elapsed / chip.clock);
     list.push(("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed".into(), share));
     let executed = |cores: usize| {
-        let each = time.issued_by.chunks(cores).map(|cores| cores.iter().sum::<u64>() as f64 * scale);
+        let each = time.issued_by.chunks(cores).map(|cores| cores.iter().sum::<u64>() as f64 * more);
         timing::bounds(each).map(f64::round)
     };
     for (unit, cores) in [("smsp", 1), ("sm", 4)] {
@@ -403,5 +476,8 @@ fn values(chip: &Chip, time: &Time, elapsed: f64, before: f64, scale: f64) -> Ve
 /// The numbers that are said of the time of a launch.
 pub fn names() -> Vec<String> {
     let time = Time { active: 1.0, ..Time::default() };
-    values(&Chip::h200(), &time, 1.0, 0.0, 1.0).into_iter().map(|(name, _)| name).collect()
+    values(&Chip::h200(), &time, 1.0, 0.0, Scale { issued: 1.0, asked: 1.0 })
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect()
 }
