@@ -2,6 +2,7 @@
 //! an order that hides latencies, with control information. It is for estimates of time alone; nothing executes it.
 
 mod flow;
+mod fuse;
 mod merge;
 mod pressure;
 mod schedule;
@@ -9,12 +10,16 @@ mod table;
 
 use std::collections::HashMap;
 
-use ptx_frontend::{Body, FuncId, Function, FunctionKind, Instruction as Ptx, Module, Operand, RegId};
-use timing::code::{Op, Unit};
+use ptx_frontend::{
+    AddressBase, Body, FuncId, Function, FunctionKind, Instruction as Ptx, Module, Operand, RegId,
+};
+use timing::code::{Op, PRINTS, Unit};
 
 use super::listing::{Guard, Instruction, Listing};
 use super::operands::registers;
+use super::spins::prints;
 use flow::Region;
+use fuse::{Kind, Part};
 use pressure::Pressure;
 use schedule::{is_late, order};
 use table::{Shape, held, is_tried, opcodes};
@@ -57,6 +62,8 @@ struct Made {
     hold: u32,
     /// Of a load of shared memory that others may be made one with: its word.
     word: Option<merge::Word>,
+    /// What of the PTX it is.
+    part: Part,
 }
 
 impl Made {
@@ -70,6 +77,7 @@ impl Made {
             unit: Unit::Branch,
             hold: 0,
             word: None,
+            part: Part { kind: Kind::Other, group: u32::MAX, said: 0 },
         }
     }
 }
@@ -112,7 +120,15 @@ struct Lowering<'a> {
     boards: HashMap<Value, u8>,
     next_board: u8,
     predicates: HashMap<RegId, u8>,
+    /// Instructions of the PTX so far, those of each turn that is made.
+    groups: u32,
+    /// Registers that are what the launch was given, and where that lies.
+    given: HashMap<RegId, u32>,
 }
+
+/// Where what a launch is given begins in the bank of its constants, and what the assembler reads there first.
+const GIVEN: u32 = 0x210;
+const STACK: &str = "R1, c[0x0][0x28]";
 
 /// Turns of a loop that are made at once, and instructions that it may have for that.
 const TURNS: u32 = 4;
@@ -146,6 +162,8 @@ impl<'a> Lowering<'a> {
             boards: HashMap::new(),
             next_board: 0,
             predicates: HashMap::new(),
+            groups: 0,
+            given: HashMap::new(),
         }
     }
 
@@ -201,6 +219,8 @@ impl<'a> Lowering<'a> {
             let end = Made::of_control(instruction(self.line(None), None, end));
             blocks.push((body.instructions.len(), vec![end]));
         }
+        let carried = fuse::carried(&blocks);
+        blocks.iter_mut().for_each(|(_, made)| fuse::fuse(made, &carried));
         let mut multiples = merge::Multiples::new(self.module, body);
         blocks.iter_mut().for_each(|(_, made)| merge::merge(made, &mut multiples));
         self.converge(&mut blocks);
@@ -211,6 +231,11 @@ impl<'a> Lowering<'a> {
         let mut starts: Vec<(usize, u32)> = Vec::new();
         let first = listing.instructions.len();
         let mut found = Vec::new();
+        if self.is_kernel() {
+            let stack = instruction(self.line(None), None, "LDC");
+            let stack = Instruction { operands: STACK.into(), control: schedule::NO_WAIT, ..stack };
+            listing.instructions.push(stack);
+        }
         for (number, (at, made)) in blocks.into_iter().enumerate() {
             starts.push((at, listing.instructions.len() as u32));
             let call = calls.iter().find(|(block, _)| *block == number);
@@ -321,8 +346,15 @@ impl<'a> Lowering<'a> {
             if let ([Value::Register(to)], [Value::Register(from), ..]) = (&writes[..], &reads[..]) {
                 self.copies.insert(*to, *from);
             }
+            self.note_given(&text, operands, &writes);
             return Vec::new();
         }
+        self.groups += 1;
+        let part = Part::of(&text, operands, self.groups);
+        let given = reads.iter().find_map(|value| match value {
+            Value::Register(id) => self.given.get(id).copied(),
+            _ => None,
+        });
         let count = opcodes.len();
         let mut list = Vec::with_capacity(count);
         let mut before: Option<Value> = None;
@@ -331,6 +363,12 @@ impl<'a> Lowering<'a> {
             let (opcode, hold) = held(&opcode);
             let mut machine = instruction(line, guard, opcode);
             self.fill(&mut machine, &text, ptx);
+            if foreign && self.called(ptx).is_some_and(|id| prints(&self.module.functions[id.0 as usize])) {
+                machine.operands = PRINTS.into();
+            }
+            if let Some(offset) = given.filter(|_| at == 0 && takes_constant(&machine)) {
+                machine.operands = format!("c[0x0][{:#x}]", GIVEN + offset);
+            }
             let own: Vec<Value> = if last {
                 writes.clone()
             } else {
@@ -345,9 +383,40 @@ impl<'a> Lowering<'a> {
             let unit = Op::new(opcode, "", 0).unit;
             let base = |id| Value::Register(self.copies.get(&id).copied().unwrap_or(id));
             let word = merge::word(&text, operands, base).filter(|_| count == 1);
-            list.push(Made { ordered: order(&machine), machine, reads: of, writes: own, unit, hold, word });
+            list.push(Made {
+                ordered: order(&machine),
+                machine,
+                reads: of,
+                writes: own,
+                unit,
+                hold,
+                word,
+                part,
+            });
         }
         list
+    }
+
+    /// Notes what registers take of what the launch was given.
+    fn note_given(&mut self, text: &str, operands: &[Operand], writes: &[Value]) {
+        if !(self.is_kernel() && text.starts_with("ld.param")) {
+            return;
+        }
+        let given = |operand: &Operand| match operand {
+            Operand::Address(of) => match of.base {
+                AddressBase::Variable(id) => {
+                    Some(self.module.variables[id.0 as usize].offset as u32 + of.offset as u32)
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(offset) = operands.iter().find_map(given) else { return };
+        for value in writes {
+            if let Value::Register(id) = value {
+                self.given.insert(*id, offset);
+            }
+        }
     }
 
     /// Where a branch may lead, as positions of the PTX.
@@ -618,6 +687,12 @@ fn instruction(line: u32, guard: Option<Guard>, opcode: &str) -> Instruction {
     }
 }
 
+/// Whether an operand may be a constant of the launch without further ado.
+fn takes_constant(machine: &Instruction) -> bool {
+    machine.operands.is_empty()
+        && !matches!(machine.base(), "LDL" | "STL" | "BAR" | "DEPBAR" | "BRA" | "BRX" | "S2R")
+}
+
 /// Whether control may go elsewhere behind it.
 fn leaves(base: &str) -> bool {
     matches!(base, "BRA" | "BRX" | "EXIT" | "RET" | "CALL")
@@ -634,11 +709,53 @@ mod tests {
         );
         let module = crate::Module::from_ptx("k.ptx", &text).expect("right PTX");
         let listing = lower(module.checked(), "k").expect("a kernel");
+        // All kernels begin alike.
         let text = |of: &Instruction| {
-            let to: Vec<String> = of.targets.iter().map(|to| format!(" {to}")).collect();
+            let to: Vec<String> = of.targets.iter().map(|to| format!(" {}", to - 1)).collect();
             format!("{}{}", of.opcode, to.concat())
         };
-        listing.instructions.iter().map(text).collect()
+        assert_eq!(listing.instructions[0].opcode, "LDC");
+        listing.instructions[1..].iter().map(text).collect()
+    }
+
+    #[test]
+    fn one_takes_in_another_that_nobody_else_wants() {
+        let given = "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;";
+        let of = |body: &str| {
+            let all = lowered(&format!("{given} {body}"));
+            let own = all.into_iter().filter(|of| !matches!(&**of, "S2R" | "STG.E" | "EXIT"));
+            own.collect::<Vec<_>>()
+        };
+        let place = "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r2;";
+        assert_eq!(of(place), ["IMAD.WIDE"]);
+        // Its place is wanted, too.
+        let twice = format!("{place} st.global.u64 [%rd3+8], %rd2;");
+        assert_eq!(of(&twice).len(), 4, "{:?}", of(&twice));
+        let last = "st.global.u32 [%rd1], %r5;";
+        let word = |body: &str| of(&format!("{body} {last}"));
+        assert_eq!(word("and.b32 %r4, %r1, %r2; xor.b32 %r5, %r4, %r3;"), ["LOP3.LUT"]);
+        assert_eq!(word("and.b32 %r4, %r1, 255; xor.b32 %r5, %r4, 7;").len(), 2, "two numbers");
+        assert_eq!(word("shl.b32 %r4, %r1, 3; add.u32 %r5, %r4, %r2;"), ["IADD3"]);
+        assert_eq!(word("add.u32 %r4, %r1, %r3; add.u32 %r5, %r4, %r2;"), ["IADD3"]);
+        assert_eq!(word("mul.lo.u32 %r4, %r1, %r3; add.u32 %r5, %r4, %r2;"), ["IMAD"]);
+        assert_eq!(word("add.u32 %r4, %r1, %r3; add.u32 %r1, %r1, 1; add.u32 %r5, %r4, %r1;").len(), 3);
+        let both = "setp.lt.u32 %p1, %r1, 9; setp.gt.u32 %p2, %r2, 7; and.pred %p3, %p1, %p2; selp.u32 %r5, %r1, %r2, %p3;";
+        assert_eq!(word(both), ["ISETP", "ISETP", "SEL"]);
+        assert_eq!(
+            of("neg.f32 %f1, %f2; fma.rn.f32 %f3, %f1, %f4, %f5; st.global.f32 [%rd1], %f3;"),
+            ["FFMA"]
+        );
+    }
+
+    #[test]
+    fn what_a_launch_is_given_is_a_constant() {
+        let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n) {\n\
+                    .reg .b32 %r<4>; .reg .b64 %rd<4>; ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n];\n\
+                    add.u32 %r2, %r1, 5; st.global.u32 [%rd1], %r2; ret;\n}";
+        let module = crate::Module::from_ptx("k.ptx", text).expect("right PTX");
+        let listing = lower(module.checked(), "k").expect("a kernel");
+        let constants: Vec<&str> = listing.instructions.iter().map(|of| &*of.operands).collect();
+        assert_eq!(constants, [STACK, "c[0x0][0x218]", "c[0x0][0x210]", ""]);
     }
 
     #[test]

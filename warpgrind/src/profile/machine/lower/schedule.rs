@@ -12,6 +12,9 @@ use super::{COPIES, Made, Order, Space, Value, leaves};
 /// Instructions that are put in order together.
 const WINDOW: usize = 1 << 9;
 
+/// Control information of one that nothing waits for.
+pub(super) const NO_WAIT: u32 = 1 | 7 << 5 | 7 << 8;
+
 /// A block's instructions in an order that begins early what takes long, each with what it waits for.
 pub(super) fn scheduled(
     made: Vec<Made>,
