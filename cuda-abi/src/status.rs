@@ -256,9 +256,7 @@ impl From<LaunchError> for Status {
         match error {
             LaunchError::Resources => Status::LAUNCH_OUT_OF_RESOURCES,
             LaunchError::Cooperative { .. } => Status::COOPERATIVE_LAUNCH_TOO_LARGE,
-            LaunchError::Cluster { .. } | LaunchError::LargeCluster { .. } | LaunchError::ClusterSize => {
-                Status::INVALID_CLUSTER_SIZE
-            }
+            error if error.is_of_clusters() => Status::INVALID_CLUSTER_SIZE,
             _ => Status::INVALID_VALUE,
         }
     }

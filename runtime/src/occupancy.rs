@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::numbers::function_attribute;
 use cuda_abi::{Result, Status};
-use sim_core::{DeviceConfig, Dim3, LaunchError, check_cluster, check_declared};
+use sim_core::{DeviceConfig, Dim3, LaunchError, check_cluster, check_declared, declared_cluster};
 
 use crate::module::Function;
 
@@ -125,21 +125,12 @@ fn differs(set: [u32; 3], given: Dim3) -> bool {
 
 /// The cluster of a launch, which is given or the kernel's, for which these extents were set.
 fn cluster_of(function: &Function, launch: &LaunchConfig, most: u128, set: [u32; 3]) -> Result<Option<Dim3>> {
-    let tuning = &function.declared().tuning;
     let given = launch.cluster.filter(|&cluster| cluster != Dim3::new(0, 0, 0));
-    let declared = function.declared_cluster();
-    let cluster = match (given, declared) {
-        (Some(given), Some(declared)) if given != declared => return Err(LaunchError::ClusterSize.into()),
-        (Some(given), None) if differs(set, given) => {
-            return Err(LaunchError::ClusterSize.into());
-        }
-        (given, _) => given.or(function.required_cluster()),
-    };
-    let Some(cluster) = cluster else {
-        // The kernel asks for one and does not say which.
-        return if tuning.explicit_cluster { Err(LaunchError::ClusterSize.into()) } else { Ok(None) };
-    };
-    let most = most.min(tuning.max_cluster_rank.map_or(most, u128::from));
+    if function.declared_cluster().is_none() && given.is_some_and(|given| differs(set, given)) {
+        return Err(LaunchError::ClusterSize.into());
+    }
+    let given = given.or(function.required_cluster());
+    let Some(cluster) = declared_cluster(function.declared(), given)? else { return Ok(None) };
     check_cluster(launch.grid, cluster)?;
     if cluster.count() <= most { Ok(Some(cluster)) } else { Err(LaunchError::ClusterSize.into()) }
 }

@@ -252,12 +252,38 @@ pub fn check_declared(kernel: &ptx_frontend::Function, block: Dim3) -> Result<()
     }
 }
 
+/// The cluster of a launch that is given one or none, for a kernel that may declare its own.
+///
+/// # Errors
+/// The kernel declares another one, fewer blocks, or that one must be given.
+pub fn declared_cluster(
+    kernel: &ptx_frontend::Function,
+    given: Option<Dim3>,
+) -> Result<Option<Dim3>, LaunchError> {
+    let tuning = &kernel.tuning;
+    let name = || kernel.name.to_string();
+    let required = tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z));
+    match (given, required, tuning.max_cluster_rank) {
+        (Some(cluster), Some(required), _) if cluster != required => {
+            Err(LaunchError::RequiredCluster { kernel: name(), required, cluster })
+        }
+        (Some(cluster), _, Some(most)) if cluster.count() > u128::from(most) => {
+            Err(LaunchError::DeclaredCluster { kernel: name(), most, cluster })
+        }
+        (None, None, _) if tuning.explicit_cluster => Err(LaunchError::NoCluster { kernel: name() }),
+        _ => Ok(given.or(required)),
+    }
+}
+
 /// Whether a grid is made of whole clusters.
 ///
 /// # Errors
-/// It is not.
+/// It is not, or a cluster has no block.
 pub fn check_cluster(grid: Dim3, cluster: Dim3) -> Result<(), LaunchError> {
-    let divides = |blocks: u32, by: u32| by > 0 && blocks.is_multiple_of(by);
+    if cluster.count() == 0 {
+        return Err(LaunchError::EmptyCluster { cluster });
+    }
+    let divides = |blocks: u32, by: u32| blocks.is_multiple_of(by);
     let fits = divides(grid.x, cluster.x) && divides(grid.y, cluster.y) && divides(grid.z, cluster.z);
     if fits { Ok(()) } else { Err(LaunchError::Cluster { grid, cluster }) }
 }

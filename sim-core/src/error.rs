@@ -118,7 +118,19 @@ pub enum LaunchError {
     /// A cluster of more blocks than the device has room for.
     #[error("a cluster {cluster} of {} blocks; at most {most}", cluster.count())]
     LargeCluster { cluster: Dim3, most: u32 },
-    /// A cluster of another size than the kernel has or takes.
+    /// A cluster without blocks.
+    #[error("the cluster {cluster} must not be empty")]
+    EmptyCluster { cluster: Dim3 },
+    /// Another cluster than the kernel requires.
+    #[error("`{kernel}` requires clusters of {required} (`.reqnctapercluster`), not {cluster}")]
+    RequiredCluster { kernel: String, required: Dim3, cluster: Dim3 },
+    /// More blocks a cluster than the kernel takes.
+    #[error("`{kernel}` takes at most {most} blocks a cluster (`.maxclusterrank`), not {}", cluster.count())]
+    DeclaredCluster { kernel: String, most: u32, cluster: Dim3 },
+    /// No cluster for a kernel that must have one.
+    #[error("`{kernel}` must be launched in clusters (`.explicitcluster`), and none is given")]
+    NoCluster { kernel: String },
+    /// A cluster of another size than was set for the kernel, or than it takes.
     #[error("the kernel does not take clusters of this size")]
     ClusterSize,
     /// Not one block fits.
@@ -130,6 +142,22 @@ pub enum LaunchError {
     /// A real device's refusal, in words.
     #[error("{0}")]
     Refused(String),
+}
+
+impl LaunchError {
+    /// Whether it is about the launch's clusters.
+    pub const fn is_of_clusters(&self) -> bool {
+        matches!(
+            self,
+            Self::Cluster { .. }
+                | Self::LargeCluster { .. }
+                | Self::EmptyCluster { .. }
+                | Self::RequiredCluster { .. }
+                | Self::DeclaredCluster { .. }
+                | Self::NoCluster { .. }
+                | Self::ClusterSize
+        )
+    }
 }
 
 fn suggestion(candidates: &[String]) -> String {

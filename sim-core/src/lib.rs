@@ -41,7 +41,7 @@ pub mod tools;
 pub use around::{Around, GraphLaunch, NodeUpdate};
 pub use backend::{Backend, ModuleId};
 pub use code::{Code, Launches};
-pub use config::{BlockLimits, DeviceConfig, check_cluster, check_declared};
+pub use config::{BlockLimits, DeviceConfig, check_cluster, check_declared, declared_cluster};
 pub use decode::{Compiler, Rewrite, decode, rewrites};
 pub use error::{Error, LaunchError};
 pub use event::{AccessKind, Asynchronous, Completion, GroupStep, Groups, Memory, Shape, WarpAccess};

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::backend::{Backend, ModuleId};
 use crate::code::{Code, Constant};
-use crate::config::{DeviceConfig, check_cluster, check_declared};
+use crate::config::{DeviceConfig, check_cluster, check_declared, declared_cluster};
 use crate::decode::{Endless, Patience, decode_for};
 use crate::engine;
 use crate::error::{Error, LaunchError};
@@ -397,8 +397,7 @@ impl Simulator {
         if given != wanted {
             return Err(LaunchError::Params { kernel: function.name.to_string(), given, wanted }.into());
         }
-        let declared = function.tuning.required_cluster.map(|[x, y, z]| Dim3::new(x, y, z));
-        let cluster = launch.cluster.or(declared).unwrap_or(Dim3::ONE);
+        let cluster = declared_cluster(function, launch.cluster)?.unwrap_or(Dim3::ONE);
         check_cluster(launch.grid, cluster)?;
         let (blocks, most) = (cluster.count(), self.config.largest_cluster);
         if blocks > u128::from(most) {

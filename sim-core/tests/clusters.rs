@@ -84,7 +84,7 @@ fn impossible_clusters_are_refused() {
         (Dim3::new(16, 1, 1), ""),
         (Dim3::new(2, 4, 2), ""),
         (Dim3::new(32, 1, 1), "a cluster (32, 1, 1) of 32 blocks; at most 16"),
-        (Dim3::new(0, 1, 1), "grid (96, 4, 2) is no multiple of the cluster (0, 1, 1)"),
+        (Dim3::new(0, 1, 1), "the cluster (0, 1, 1) must not be empty"),
         (Dim3::new(1, 3, 1), "grid (96, 4, 2) is no multiple of the cluster (1, 3, 1)"),
     ] {
         let launch = Launch {
@@ -99,6 +99,47 @@ fn impossible_clusters_are_refused() {
         let refused = simulator.launch(module, &launch, &RunOptions::default()).err();
         let said = refused.map_or(String::new(), |error| error.to_string());
         assert!(said.is_empty() == wrong.is_empty() && said.contains(wrong), "{cluster}: {said}");
+    }
+}
+
+/// What a kernel declares of its clusters holds for its launches, as CUDA has it.
+#[test]
+fn launches_keep_to_the_clusters_that_kernels_declare() {
+    let text = "
+        .version 8.0\n.target sm_90\n.address_size 64
+        .visible .entry pair() .reqnctapercluster 2, 1, 1 { ret; }
+        .visible .entry some() .explicitcluster { ret; }
+        .visible .entry four() .explicitcluster .maxclusterrank 4 { ret; }";
+    let source = ptx_frontend::Source::new("declared.ptx", text.as_bytes().to_vec());
+    let simulator = Simulator::new(DeviceConfig::h200());
+    let module = simulator.load(Arc::new(ptx_frontend::parse(source).module.unwrap())).unwrap();
+    let [two, four, eight] = [2, 4, 8].map(|x| Some(Dim3::new(x, 1, 1)));
+    let across = Some(Dim3::new(1, 2, 1));
+    for (kernel, cluster, wrong) in [
+        ("pair", None, ""),
+        ("pair", two, ""),
+        ("pair", four, "`pair` requires clusters of (2, 1, 1) (`.reqnctapercluster`), not (4, 1, 1)"),
+        ("pair", across, "`pair` requires clusters of (2, 1, 1) (`.reqnctapercluster`), not (1, 2, 1)"),
+        ("some", None, "`some` must be launched in clusters (`.explicitcluster`), and none is given"),
+        ("some", Some(Dim3::ONE), ""),
+        ("some", eight, ""),
+        ("four", four, ""),
+        ("four", eight, "`four` takes at most 4 blocks a cluster (`.maxclusterrank`), not 8"),
+    ] {
+        let launch = Launch {
+            kernel: kernel.into(),
+            grid: Dim3::new(8, 2, 1),
+            block: Dim3::ONE,
+            cluster,
+            shared_bytes: 0,
+            params: Vec::new(),
+            cooperative: false,
+        };
+        let said = match simulator.launch(module, &launch, &RunOptions::default()) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.is_empty() == wrong.is_empty() && said.contains(wrong), "{kernel} {cluster:?}: {said}");
     }
 }
 

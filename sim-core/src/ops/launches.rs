@@ -471,9 +471,7 @@ impl<O: Observer> Machine<'_, '_, O> {
 /// What a device says of a launch that is not possible.
 fn code_of(error: Error) -> u32 {
     match error {
-        Error::InvalidLaunch(
-            LaunchError::Cluster { .. } | LaunchError::LargeCluster { .. } | LaunchError::ClusterSize,
-        ) => codes::INVALID_CLUSTER_SIZE,
+        Error::InvalidLaunch(error) if error.is_of_clusters() => codes::INVALID_CLUSTER_SIZE,
         Error::InvalidLaunch(LaunchError::Resources | LaunchError::Local { .. }) => codes::OUT_OF_RESOURCES,
         _ => codes::INVALID_CONFIGURATION,
     }
