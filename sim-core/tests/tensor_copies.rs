@@ -138,7 +138,12 @@ fn what_a_device_does_not_take_is_told() {
         (moved, [0, 0], FindingKind::Misaligned, "with slices of 32 bytes"),
         (|_| (), [1, 0], FindingKind::IllegalInstruction, "multiple of 16 bytes"),
         (|_| (), [-4, 0], FindingKind::IllegalInstruction, "negative"),
-        (|map| map.rank = 3, [0, 0], FindingKind::IllegalInstruction, "2 coordinates for a tensor of 3"),
+        (
+            |map| map.rank = 3,
+            [0, 0],
+            FindingKind::IllegalInstruction,
+            "a tensor of rank 3 and coordinates of rank 2",
+        ),
         (|map| map.strides[0] = 40, [0, 0], FindingKind::IllegalInstruction, "stride"),
         (|map| map.extents[1] = 100, [0, 8], FindingKind::OutOfBounds, "after the end"),
     ];

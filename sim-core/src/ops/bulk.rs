@@ -27,6 +27,9 @@ use semantics::window;
 /// Bytes that go at once where no tool watches.
 const PIECE: u32 = 1024;
 
+/// What to say with bytes that no function made.
+const NO_MAP: &str = "`cuTensorMapEncodeTiled` and its kin make one, and so does `tensormap.replace`, field by field, of zeros";
+
 /// Where bytes lie.
 #[derive(Clone, Copy)]
 struct Place {
@@ -488,8 +491,10 @@ impl<O: Observer> Machine<'_, '_, O> {
         let illegal = |text: String| one.fault(FindingKind::IllegalInstruction, text);
         let place = self.place_of(registers, one, &tensor.map);
         let bytes = self.read_map(registers, one, place, tensor.map.element)?;
-        let map = TensorMap::from_bytes(&bytes)
-            .ok_or_else(|| illegal(format!("the 128 bytes at {:#x} are no tensor map", place.address)))?;
+        let Some(map) = TensorMap::from_bytes(&bytes) else {
+            let fault = illegal(format!("the 128 bytes at {:#x} are no tensor map", place.address));
+            return Err(Box::new(fault.note(NO_MAP)));
+        };
         map.check().map_err(|error| {
             let text = format!("a tensor map that cannot be: {error}");
             match error {
@@ -508,7 +513,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let mut start = Start::default();
         let list = &slots[tensor.coordinates.start as usize..][..tensor.coordinates.len as usize];
         if list.len() != map.rank as usize {
-            let text = format!("{} coordinates for a tensor of {} dimensions", list.len(), map.rank);
+            let text = format!("a tensor of rank {} and coordinates of rank {}", map.rank, list.len());
             return Err(illegal(text));
         }
         for (to, from) in start.coordinates.iter_mut().take(RANK).zip(list) {

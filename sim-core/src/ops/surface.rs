@@ -110,8 +110,11 @@ impl<O: Observer> Machine<'_, '_, O> {
             }
             let layer = layers.map_or(0, |row| row[lane]);
             if units == Units::Bytes && !coordinates[0].unsigned_abs().is_multiple_of(bytes) {
-                let text =
-                    format!("an access of {bytes} bytes at byte {} of a surface's row", coordinates[0]);
+                let text = format!(
+                    "{} of {bytes} bytes at byte {} of a surface's row, which is not a multiple of {bytes}",
+                    verb(op),
+                    coordinates[0]
+                );
                 return Err(Box::new(Fault::new(FindingKind::Misaligned, 1 << lane, text)));
             }
             let clamps = clamping == Clamping::Clamp;
@@ -123,11 +126,9 @@ impl<O: Observer> Machine<'_, '_, O> {
                     inside |= 1 << lane;
                 }
                 None if clamping == Clamping::Trap => {
-                    return Err(Box::new(Fault::new(
-                        FindingKind::OutOfBounds,
-                        1 << lane,
-                        outside(op, image, coordinates, layer, bytes),
-                    )));
+                    let text = outside(op, image, coordinates, layer, bytes);
+                    let fault = Fault::new(FindingKind::OutOfBounds, 1 << lane, text);
+                    return Err(Box::new(fault.note(trapped(units))));
                 }
                 None => {}
             }
@@ -224,17 +225,48 @@ fn shapes_agree(instruction: Shape, image: Shape) -> bool {
         || matches!((instruction, image), (Shape::TwoDLayered, Shape::Cube | Shape::CubeLayered))
 }
 
+/// What an instruction does to a surface.
+fn verb(op: &TextureOp) -> &'static str {
+    match op.kind {
+        TextureOpKind::SurfaceLoad(..) => Direction::Load.verb(),
+        TextureOpKind::SurfaceReduce(..) => Direction::Atomic.verb(),
+        _ => Direction::Store.verb(),
+    }
+}
+
+fn trapped(units: Units) -> String {
+    let counts = match units {
+        Units::Bytes => "the first coordinate counts bytes; ",
+        Units::Elements => "",
+    };
+    format!(
+        "{counts}outside, `.trap` stops the kernel, which is CUDA's `cudaBoundaryModeTrap` and its default"
+    )
+}
+
+/// What to say of an access that is not inside its surface, or not of its shape.
 fn outside(op: &TextureOp, image: &Image, at: [i32; 3], layer: u32, bytes: u32) -> String {
+    let access = format!("{} of {bytes} bytes", verb(op));
+    if !shapes_agree(op.shape, image.shape) {
+        let [is, wants] = [image.shape, op.shape].map(Shape::name);
+        return format!("{access} of a surface of shape `{is}` by an instruction for `{wants}`");
+    }
     let [width, height, depth] = image.levels.first().map_or([0; 3], |level| level.extent);
     let row = u64::from(width) * u64::from(image.format.bytes());
-    if !shapes_agree(op.shape, image.shape) {
-        return format!("a surface of another shape: {:?}, not {:?}", image.shape, op.shape);
+    // From the inside out: a number and a count of each dimension that the shape has.
+    let (mut place, mut whole) = (format!("byte {}", at[0]), format!("{row} bytes"));
+    if !matches!(image.shape, Shape::Linear | Shape::OneD | Shape::OneDLayered) {
+        place += &format!(" of row {}", at[1]);
+        whole = format!("{height} rows of {whole}");
     }
-    let layer = if op.layer.is_some() { format!(", layer {layer}") } else { String::new() };
-    format!(
-        "{bytes} bytes at byte {} of row {}, slice {}{layer} of a surface of {row} bytes, {height} rows, {depth} slices or layers",
-        at[0], at[1], at[2]
-    )
+    if image.shape.is_layered() {
+        place += &format!(" of layer {layer}");
+        whole = format!("{depth} layers of {whole}");
+    } else if image.shape == Shape::ThreeD {
+        place += &format!(" of slice {}", at[2]);
+        whole = format!("{depth} slices of {whole}");
+    }
+    format!("{access} at {place}, outside a surface of {whole}")
 }
 
 /// A texel of channels that are converted: integers are cut to what the format holds, floats are rounded, also those that are

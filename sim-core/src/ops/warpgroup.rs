@@ -28,6 +28,9 @@ use semantics::lanes::{FULL, LaneMask, Registers, Slot, WARP_SIZE};
 use semantics::matrix::panel::{Accumulators, COLUMNS, Panel};
 use semantics::matrix::warpgroup::{CHUNK, Descriptor, Operand, Rows, Shape, Warpgroup};
 
+/// What a descriptor must be.
+const ONE_DESCRIPTOR: &str = "all threads of a warpgroup must give the same";
+
 impl<O: Observer> Machine<'_, '_, O> {
     /// An instruction of a warpgroup that a group reaches with these lanes active.
     pub(crate) fn warpgroup_step(
@@ -143,7 +146,8 @@ impl<O: Observer> Machine<'_, '_, O> {
     /// Two warps of a warpgroup issue different operations.
     #[cold]
     fn differs(&mut self, group: &Group, active: LaneMask, operation: Issued, other: Issued) {
-        let text = if operation.position != other.position {
+        let apart = operation.position != other.position;
+        let text = if apart {
             "warps of one warpgroup execute different `wgmma.mma_async`".into()
         } else {
             let at = usize::from(operation.descriptors[0] == other.descriptors[0]);
@@ -152,11 +156,13 @@ impl<O: Observer> Machine<'_, '_, O> {
                 "the descriptor of {name} is {one:#018x}, and {two:#018x} in another warp of the warpgroup"
             )
         };
-        let fault = Fault::new(FindingKind::UndefinedBehavior, active, text);
+        let mut fault = Fault::new(FindingKind::UndefinedBehavior, active, text);
+        if !apart {
+            fault = fault.note(ONE_DESCRIPTOR);
+        }
         let grid = self.worker.grid;
         let finding = grid.finding(self.cta, self.index, group.frame, group.position, fault);
-        let other_place =
-            (operation.position != other.position).then(|| place(grid.code, None, other.position));
+        let other_place = apart.then(|| place(grid.code, None, other.position));
         self.found(Finding { other_place, ..finding });
     }
 
@@ -175,7 +181,8 @@ impl<O: Observer> Machine<'_, '_, O> {
                 "the descriptor of {name} is {:#018x} in lane 0 and {other:#018x} in another",
                 lanes[0]
             );
-            self.note(group, Fault::new(FindingKind::UndefinedBehavior, active, text));
+            let fault = Fault::new(FindingKind::UndefinedBehavior, active, text).note(ONE_DESCRIPTOR);
+            self.note(group, fault);
         }
         lanes[0]
     }

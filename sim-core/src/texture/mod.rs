@@ -63,6 +63,11 @@ impl Shape {
         (Shape::CubeLayered, "cube_layered"),
     ];
 
+    /// Its name in launch files.
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(shape, _)| *shape == self).map_or("", |(_, name)| name)
+    }
+
     /// Whether its third dimension counts layers or faces, which have no neighbours.
     pub const fn is_layered(self) -> bool {
         matches!(self, Self::OneDLayered | Self::TwoDLayered | Self::Cube | Self::CubeLayered)
