@@ -109,7 +109,7 @@ pub(super) fn of_steps(x: [f32; 2], y: [f32; 2], most: u32) -> (i64, Footprint) 
     let product = |a: f32, b: f32| lod::cut(lod::product(a, b), 9);
     let area = lod::sum(product(x[0], y[1]), -product(x[1], y[0]));
     let shorter = logarithm(area.abs()) - longest;
-    let most = i64::from(lod::anisotropy(most)) * ONE;
+    let most = lod::anisotropy(most);
     let ratio = |shorter: i64| (longest - shorter).clamp(0, most);
     (longest - ratio(shorter), Footprint { ratio: ratio(shorter.max(0)), axis: direction(axis) })
 }

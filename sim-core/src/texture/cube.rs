@@ -45,23 +45,26 @@ fn direction(face: u32, [u, v]: [f32; 2], ahead: f32) -> [f32; 3] {
     }
 }
 
-/// The texel at `x` and `y` of a face of `size` texels, or of the face beside it if it is one step over the edge: its face and
-/// place. Over a corner there is none.
+/// The texel at `x` and `y` of a face of `size` texels, or of the face beside it if it is over the edge, as far from it there: its
+/// face and place. Over a corner there is none.
 pub(super) fn texel(face: u32, size: u32, texel: [i64; 2]) -> Option<(u32, [u32; 2])> {
-    let over = texel.map(|at| if at < 0 { -1.0 } else { f32::from(at >= i64::from(size)) });
-    if over == [0.0; 2] {
+    let last = i64::from(size) - 1;
+    // How far over which side.
+    let over = texel.map(|at| at.min(0) + (at - last).max(0));
+    if over == [0; 2] {
         return Some((face, texel.map(|at| at as u32)));
     }
-    if over[0] != 0.0 && over[1] != 0.0 {
+    if over[0] != 0 && over[1] != 0 {
         return None;
     }
-    // In halves of a texel, which are exact: on the face beside it the texel is the first one behind the edge.
+    // In halves of a texel, which are exact.
     let half = size as f32;
     let place = [0, 1].map(|axis| match over[axis] {
-        0.0 => (2 * texel[axis] + 1) as f32 - half,
-        side => side * half,
+        0 => (2 * texel[axis] + 1) as f32 - half,
+        over => half.copysign(over as f32),
     });
-    let (beside, place) = self::face(direction(face, place, half - 1.0));
+    let behind = (over[0] + over[1]).abs().min(last + 1);
+    let (beside, place) = self::face(direction(face, place, half - (2 * behind - 1) as f32));
     Some((beside, place.map(|at| ((at + half) * 0.5) as u32)))
 }
 

@@ -194,10 +194,10 @@ impl Kind {
                     cut
                 }
             }
-            Self::Unsigned(bytes) => self.decode(border_steps(colour.max(0.0), 8 * u32::from(bytes)) as u32),
-            Self::Signed(bytes) => self.decode(border_steps(colour, 8 * u32::from(bytes) - 1) as u32),
+            Self::Unsigned(bytes) => self.decode(steps(colour.max(0.0), 8 * u32::from(bytes)) as u32),
+            Self::Signed(bytes) => self.decode(steps(colour, 8 * u32::from(bytes) - 1) as u32),
             // With the filter's 16 bits.
-            Self::Packed(_) => border_steps(colour.max(0.0), 16) as u32,
+            Self::Packed(_) => steps(colour.max(0.0), 16) as u32,
             Self::Srgb => srgb::encoded(colour.clamp(0.0, 1.0)).into(),
             Self::Integer(channel) => match channel.bytes() {
                 1 => self.decode(bits & 0xff),
@@ -267,13 +267,9 @@ impl Kind {
     }
 }
 
-/// A float as a fraction of the largest integer of so many bits, as on an H200: it is cut to four bits more before it is rounded.
+/// A float as a fraction of the largest integer of so many bits, as an H200 stores it and takes a border's colour: it is cut to
+/// four bits more before it is rounded, and ties go toward zero.
 fn steps(x: f32, bits: u32) -> i32 {
-    rounded_steps(x, bits, 1 << (bits + 3))
-}
-
-/// The same of a border's colour, whose ties go toward zero.
-fn border_steps(x: f32, bits: u32) -> i32 {
     rounded_steps(x, bits, (1 << (bits + 3)) - 1)
 }
 
@@ -283,11 +279,17 @@ fn rounded_steps(x: f32, bits: u32, half: u64) -> i32 {
     if x < 0.0 { -steps } else { steps }
 }
 
+/// A float as a fraction of three, by the first four of its ten bits. Ties of those go up.
+fn quarters(x: f32) -> u32 {
+    (3 * (rounded_steps(x, 10, 1 << 13) as u32 >> 6) + 9) >> 4
+}
+
 /// The bits of channel `number` that a formatted store makes of a float, where a format takes those for integers. NaN is zero.
 pub(crate) fn stored_fraction(channel: Channel, number: usize, bits: u32) -> u32 {
     let x = f32::from_bits(bits);
     let x = if x.is_nan() { 0.0 } else { x };
     match channel {
+        Channel::Packed if PACKED_BITS[number] == 2 => quarters(x.max(0.0)),
         Channel::Packed => steps(x.max(0.0), PACKED_BITS[number].into()) as u32,
         Channel::Signed(bytes) => {
             let bits = 8 * u32::from(bytes);

@@ -6,9 +6,6 @@ use super::{Filter, Sampler};
 /// Logarithms are in 256ths.
 pub(super) const ONE: i64 = 256;
 
-/// The most taps of an anisotropic filter, as a logarithm.
-const MOST_TAPS: u32 = 4;
-
 /// The levels to read and the weight of the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Levels {
@@ -22,39 +19,51 @@ pub(super) fn steps(levels: f32) -> i64 {
     (f64::from(levels) * 256.0).clamp(-1e9, 1e9) as i64
 }
 
-/// How a sampler that allows `most` samples weights levels: what lies between two is nearer to one of them.
-fn between_levels(detail: i64, most: u32) -> i64 {
-    let (slope, from) = match anisotropy(most) {
-        0 => return detail,
-        1 => (6, 42),
-        2 => (7, 54),
-        _ => (8, 64),
-    };
-    let fraction = detail & (ONE - 1);
-    detail - fraction + (((fraction - from) * slope) >> 2).clamp(0, ONE)
-}
-
-/// The logarithm of the samples that a sampler allows.
-pub(super) fn anisotropy(most: u32) -> u32 {
-    most.max(1).ilog2().min(MOST_TAPS)
-}
-
-/// What a sampler adds to a level of detail. That those of two and four samples round another way was read
-/// off an H200.
-fn bias(sampler: &Sampler) -> i64 {
-    let cut = steps(sampler.bias).clamp(-0x1000, 0xfff);
-    match anisotropy(sampler.anisotropy) {
-        1 | 2 if sampler.bias < 0.0 => (f64::from(sampler.bias) * 256.0).round().max(-4096.0) as i64,
-        1 | 2 => (cut - 1).max(0),
-        _ => cut,
+/// How a sampler that allows `most` samples weights levels: what lies between two is nearer to one of them, by a slope in
+/// quarters. None: as it is.
+fn slope(most: u32) -> Option<i64> {
+    match most {
+        0..2 => None,
+        2..4 => Some(6),
+        4..8 => Some(7),
+        _ => Some(8),
     }
+}
+
+/// A level of detail with the sampler's bias and weights. The second level counts from where both have half of the whole in the
+/// middle. That is taken off the bias, which a device cuts with it.
+fn biased(detail: i64, sampler: &Sampler) -> i64 {
+    let slope = slope(sampler.anisotropy);
+    let from = slope.map_or(0.0, |slope| 128.0 - 512.0 / slope as f64);
+    let bias = f64::from(sampler.bias) * 256.0 - from;
+    let detail = detail + bias.clamp(-4096.0, 4095.0) as i64;
+    let Some(slope) = slope else { return detail };
+    let from = from as i64;
+    let fraction = (detail + from) & (ONE - 1);
+    detail + from - fraction + (((fraction - from) * slope) >> 2).clamp(0, ONE)
+}
+
+/// The logarithm of the samples that a sampler takes at most where it allows so many. A device has eight limits, 1, 2, 4, 6, 8, 10,
+/// 12 and 16, whose logarithms have four bits behind the point.
+pub(super) fn anisotropy(most: u32) -> i64 {
+    let sixteenths = match most {
+        0..2 => 0,
+        2..4 => 16,
+        4..6 => 32,
+        6..8 => 41,
+        8..10 => 48,
+        10..12 => 53,
+        12..16 => 57,
+        _ => 64,
+    };
+    sixteenths * ONE / 16
 }
 
 /// The levels for a level of detail, biased and clamped as the sampler says, of `count` levels.
 pub(super) fn levels(detail: i64, sampler: &Sampler, count: usize) -> Levels {
     let [lowest, highest] = sampler.clamp.map(|bound| steps(bound).clamp(0, 0xfff));
     let last = count.saturating_sub(1);
-    let detail = between_levels(detail + bias(sampler), sampler.anisotropy);
+    let detail = biased(detail, sampler);
     let detail = detail.min(highest).max(lowest).min(last as i64 * 256);
     match sampler.mipmap_filter {
         Filter::Point => {
@@ -179,16 +188,17 @@ fn length<const N: usize>(step: [f32; N], is_diagonal: bool) -> f32 {
 }
 
 /// The logarithm of the length of the longest of steps right and down, in texels, and of both diagonals, each as long as 11/16
-/// of it; and that step. The diagonal that is a difference points the way that the longer step does.
+/// of it; and that step. The diagonal that is a difference points the way that the longer step does. Of equals a step wins, but
+/// the diagonal that is a sum against the step down.
 pub(super) fn longest<const N: usize>(x: [f32; N], y: [f32; N]) -> (i64, [f32; N]) {
     let (of_x, of_y) = (length(x, false), length(y, false));
     let mut longest = if of_y > of_x { (of_y, y) } else { (of_x, x) };
     let (from, to) = if of_y >= of_x { (x, y) } else { (y, x) };
     let sums = std::array::from_fn(|axis| sum(x[axis], y[axis]));
     let differences = std::array::from_fn(|axis| sum(to[axis], -from[axis]));
-    for diagonal in [sums, differences] {
+    for (diagonal, wins_tie) in [(sums, of_y > of_x), (differences, false)] {
         let length = length(diagonal, true);
-        if length > longest.0 {
+        if length > longest.0 || wins_tie && length == longest.0 {
             longest = (length, diagonal.map(of_diagonal));
         }
     }
@@ -248,7 +258,63 @@ pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -
 
 #[cfg(test)]
 mod tests {
-    use super::longest;
+    use super::super::AddressMode;
+    use super::*;
+
+    /// The most samples, a bias, levels that an instruction says, and what an H200 made of them, in 256ths.
+    #[test]
+    fn biases_are_those_of_an_h200() {
+        for (anisotropy, bias, said) in [
+            (2, 0.3, [(537, 325), (1567, 841)]),
+            (2, -0.3, [(843, 325), (1867, 837)]),
+            (2, 1.0137, [(173, 325), (1303, 916)]),
+            (2, -1.0137, [(1209, 325), (1827, 660)]),
+            (3, 0.0019, [(689, 325), (1713, 837)]),
+            (3, -0.0019, [(691, 325), (1715, 837)]),
+            (4, 0.3, [(555, 329), (1579, 841)]),
+            (5, -0.3, [(859, 329), (1883, 841)]),
+            (6, 1.0137, [(189, 329), (1304, 922)]),
+            (7, -1.0137, [(1225, 329), (1828, 666)]),
+            (7, 0.0019, [(705, 329), (1729, 841)]),
+            (4, -0.0019, [(707, 329), (1731, 841)]),
+            (8, 0.3, [(567, 334), (1591, 846)]),
+            (10, 0.0019, [(717, 334), (1741, 846)]),
+            (16, 1.0137, [(201, 334), (1304, 926)]),
+            (16, -1.0137, [(1237, 334), (1828, 670)]),
+        ] {
+            let sampler = Sampler {
+                address: [AddressMode::Clamp; 3],
+                filter: Filter::Linear,
+                mipmap_filter: Filter::Linear,
+                normalized: true,
+                integers: false,
+                srgb: false,
+                seamless: false,
+                bias,
+                clamp: [0.0, 16.0],
+                border: [0; 4],
+                anisotropy,
+            };
+            for (at, found) in said {
+                let Levels { first, fraction, .. } = levels(steps(at as f32 / 512.0), &sampler, 9);
+                assert_eq!(256 * first as u32 + fraction, found, "{anisotropy} {bias} {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_equals_an_h200_takes_the_same() {
+        for (x, y, longest_is) in [
+            ([-5.25, -1.1875], [-2.125, -1.3125], [-5.25, -1.1875]),
+            ([30.1875, 0.0], [-9.171_875, -13.375], [30.1875, 0.0]),
+            ([-1.683_593_8, 1.457_031_3], [4.273_437_5, -1.53125], [4.273_437_5, -1.53125]),
+            // The diagonal: 11/16 of [41.5, -40], as long as the step down.
+            ([15.5, -11.0], [26.0, -29.0], [28.531_25, -27.5]),
+            ([-1.347_656_3, 1.25], [0.0, 3.765_625], [-0.926_757_8, 3.449_218_8]),
+        ] {
+            assert_eq!(longest(x, y).1, longest_is, "{x:?} {y:?}");
+        }
+    }
 
     #[test]
     fn diagonals_are_as_long_as_on_an_h200() {

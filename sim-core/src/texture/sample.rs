@@ -83,12 +83,20 @@ impl Axes {
     }
 
     /// The four texels around a place of a seamless cubemap, some of them of the faces beside it, and the weights of the second
-    /// ones. There is none over a corner.
+    /// ones. There is none over a corner; around one, places further away than a texel count as there.
     fn around_on_cube(&self, level: &Level, offset: [Offset; 3]) -> ([Option<[u32; 3]>; 4], [u32; 2]) {
         let layer = self.layer.unwrap_or(0);
         let (cube, face) = (layer / 6, layer % 6);
-        let [(x, across), (y, down)] =
-            [0, 1].map(|axis| self.axis(level, axis).between(self.at[axis], offset[axis]));
+        let size = i64::from(level.extent[0]);
+        let mut around = [0, 1].map(|axis| self.axis(level, axis).between(self.at[axis], offset[axis]));
+        if around.iter().all(|&(first, _)| first < 0 || first + 1 >= size) {
+            around = around.map(|(first, second)| match first {
+                ..-1 => (-1, 0),
+                _ if first >= size => (size - 1, WHOLE),
+                _ => (first, second),
+            });
+        }
+        let [(x, across), (y, down)] = around;
         let texel = |number: i64| {
             let texel = [x + (number & 1), y + (number >> 1)];
             let (face, [x, y]) = cube::texel(face, level.extent[0], texel)?;
@@ -213,7 +221,8 @@ impl<const N: usize> Terms<N> {
             }
             for (number, texel) in texels.into_iter().enumerate() {
                 let place = texel.and_then(|texel| place(level, format, texel.map(Some)));
-                let is_met = texel.is_some() && filter::covers(fractions, number);
+                // Around a corner some have a share only.
+                let is_met = texel.is_some() && (filter::covers(fractions, number) || weights[number] != 0);
                 self.slices[self.count][number] = Term { weight: weights[number] << shift, place, is_met };
             }
             self.count += 1;
