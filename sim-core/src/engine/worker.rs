@@ -288,9 +288,6 @@ impl<O: Observer> Worker<'_, O> {
             if !O::ACTIVE && cta.is_finished() {
                 return End::Finished;
             }
-            if self.passes(cta) && self.others_wait() {
-                return End::GaveWay;
-            }
             let spins = self.spins;
             let mut turn = match rest.take() {
                 Some(rest) => rest,
@@ -298,6 +295,7 @@ impl<O: Observer> Worker<'_, O> {
                     self.turn = Some(BlockTurn { rank, waiting_turns, warp: None });
                     return End::Still;
                 }
+                None if self.takes_turns() && self.others_wait() && self.passes(cta) => return End::GaveWay,
                 None => match self.next_turn(cta, waiting_turns) {
                     Some(turn) => turn,
                     None => {
@@ -331,7 +329,7 @@ impl<O: Observer> Worker<'_, O> {
             }
             cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
             match pause {
-                Pause::Slice | Pause::Blocked if self.grid.options.interleave || self.goes_in_step() => {
+                Pause::Slice | Pause::Blocked if self.takes_turns() => {
                     if self.others_wait() {
                         return End::GaveWay;
                     }
@@ -385,6 +383,11 @@ impl<O: Observer> Worker<'_, O> {
         Some(WarpTurn::new(index, slice, self.waits))
     }
 
+    /// Whether blocks take turns after every few instructions.
+    fn takes_turns(&self) -> bool {
+        self.grid.options.interleave || self.goes_in_step()
+    }
+
     /// Whether it is the turn of a warp of a block that waits, or is over, where blocks take turns: warps that are left are no faster
     /// for that.
     fn passes(&mut self, cta: &mut Cta) -> bool {
@@ -393,7 +396,7 @@ impl<O: Observer> Worker<'_, O> {
         }
         let warps = cta.warps.len();
         match &mut self.random {
-            Some(random) if self.grid.options.interleave && warps > 1 => {
+            Some(random) if warps > 1 => {
                 let warp = random.below(warps as u64) as usize;
                 !cta.can_run(warp) && (0..warps).any(|warp| cta.can_run(warp))
             }
