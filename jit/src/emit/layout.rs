@@ -1,5 +1,6 @@
 //! Where blocks begin, and where it is worth to enter code.
 
+use crate::host;
 use crate::liveness::{flushes, result, sources};
 use crate::program::{Effect, Kind, Program, Step, Uses};
 use isa::Rounding;
@@ -13,10 +14,15 @@ const LANES: u32 = 3;
 /// The same of one that accesses memory, with AVX-512: other warps wait for it, and what it waits for itself is not hidden by
 /// their steps.
 const ACCESS: u32 = 12;
-/// Cycles in which an interpreter of several warps makes a step, an approximate function, and an operation on floats of 16 bits.
+/// Cycles in which an interpreter of several warps makes a step, an approximate function, an operation on floats of 16 bits,
+/// a quotient or root, one of doubles, an extreme of floats, and the upper half of a product.
 const INTERPRETED: u32 = 7;
 const INTERPRETED_FUNCTION: u32 = 48;
 const INTERPRETED_HALVES: u32 = 60;
+const INTERPRETED_QUOTIENT: u32 = 36;
+const INTERPRETED_DOUBLE_QUOTIENT: u32 = 64;
+const INTERPRETED_EXTREME: u32 = 24;
+const INTERPRETED_UPPER: u32 = 18;
 /// Steps for which an interpreter takes as long as for an access of narrow elements, of several ones, or for what lanes tell
 /// each other.
 const NARROW: u32 = 16;
@@ -153,6 +159,7 @@ pub(crate) fn has_avx2(formula: Formula) -> bool {
 pub(super) fn priced(program: &Program, avx512: bool) -> Program {
     let mut priced = program.clone();
     let leaders = leaders(program);
+    let slow_products = host::has_slow_products();
     let mut start = 0;
     while start < program.steps.len() {
         let end = (start + 1..program.steps.len()).find(|&at| leaders[at]).unwrap_or(program.steps.len());
@@ -166,7 +173,7 @@ pub(super) fn priced(program: &Program, avx512: bool) -> Program {
             _ => CALL,
         };
         let price: u32 = calls.map(price).sum();
-        let chain = chain(&program.steps[start..end]);
+        let chain = chain(&program.steps[start..end], slow_products);
         let interpreted: u32 = program.steps[start..end].iter().map(interpreted).sum();
         if price > compiled || chain > interpreted && !program.alone {
             for step in steps.iter_mut().filter(|step| !step.kind.leaves()) {
@@ -183,12 +190,21 @@ fn interpreted(step: &Step) -> u32 {
     match step.kind {
         Kind::Compute(Formula::Approximate(..), _) => INTERPRETED_FUNCTION,
         Kind::Compute(Formula::Halves(..) | Formula::ToHalves(_), _) => INTERPRETED_HALVES,
+        Kind::Compute(
+            Formula::Float(Float::Divide, Format::Double, _)
+            | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, Format::Double),
+            _,
+        ) => INTERPRETED_DOUBLE_QUOTIENT,
+        Kind::Compute(Formula::Float(Float::Divide, ..) | Formula::Divide { .. }, _)
+        | Kind::Compute(Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, _), _) => INTERPRETED_QUOTIENT,
+        Kind::Compute(Formula::Float(Float::Minimum | Float::Maximum, ..), _) => INTERPRETED_EXTREME,
+        Kind::Compute(Formula::MultiplyHigh { .. }, _) => INTERPRETED_UPPER,
         _ => INTERPRETED,
     }
 }
 
 /// Cycles of the longest chain of a block's operations, each of which needs what the one before gives.
-fn chain(steps: &[Step]) -> u32 {
+fn chain(steps: &[Step], slow_products: bool) -> u32 {
     // By row of the frame: when its value is there.
     let mut ready: Vec<u32> = Vec::new();
     let mut longest = 0;
@@ -198,7 +214,7 @@ fn chain(steps: &[Step]) -> u32 {
             if slot.is_frame() { ready.get(slot.row() as usize).copied().unwrap_or(0) } else { 0 }
         };
         let begin = sources(*formula, operands).map(|(slot, _)| at(&ready, slot)).max().unwrap_or(0);
-        let end = begin + cycles(*formula);
+        let end = begin + cycles(*formula, slow_products);
         longest = longest.max(end);
         if let Some(width) = result(*formula)
             && operands.dst.is_frame()
@@ -212,8 +228,16 @@ fn chain(steps: &[Step]) -> u32 {
 }
 
 /// About how long an operation takes.
-fn cycles(formula: Formula) -> u32 {
+fn cycles(formula: Formula, slow_products: bool) -> u32 {
     match formula {
+        Formula::Integer(Integer::Multiply, _)
+        | Formula::Half(Integer::Multiply, _)
+        | Formula::MultiplyAdd(_)
+        | Formula::MultiplyWide { .. }
+            if !slow_products =>
+        {
+            4
+        }
         Formula::Integer(Integer::Multiply, Width::Word)
         | Formula::Half(Integer::Multiply, _)
         | Formula::MultiplyAdd(Width::Word) => 10,
@@ -222,9 +246,8 @@ fn cycles(formula: Formula) -> u32 {
         Formula::Float(Float::Divide, Format::Double, _)
         | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, Format::Double) => 64,
         Formula::Float(Float::Divide, ..) | Formula::Unary(Unary::SquareRoot | Unary::Reciprocal, _) => 27,
-        Formula::Float(Float::Minimum | Float::Maximum, ..)
-        | Formula::Unary(Unary::Round(_) | Unary::Saturate, _)
-        | Formula::MultiplyHigh { .. } => 9,
+        Formula::Float(Float::Minimum | Float::Maximum, ..) => 5,
+        Formula::Unary(Unary::Round(_) | Unary::Saturate, _) | Formula::MultiplyHigh { .. } => 9,
         Formula::ToInteger { .. } => 12,
         Formula::ToFloat { .. } | Formula::Resize { .. } => 7,
         Formula::FromHalf(_) | Formula::ToHalf(_) | Formula::ToHalves(_) => 8,
