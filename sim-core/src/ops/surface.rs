@@ -11,8 +11,7 @@ use crate::machine::Machine;
 use crate::machine::fault::Fault;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
-use crate::texture::{Channel, Format, Found, Image, Object, Shape, place, stored_fraction};
-use numerics::{Rounding, cvt::f16_f32};
+use crate::texture::{Channel, Format, Found, Image, Object, Shape, place, stored_fraction, stored_half};
 use semantics::lanes::{LaneMask, Registers, WARP_SIZE};
 
 impl<O: Observer> Machine<'_, '_, O> {
@@ -277,8 +276,7 @@ fn packed(format: Format, channels: [u32; 4]) -> [u32; 4] {
     for (number, &value) in channels.iter().enumerate().take(usize::from(format.channels)) {
         let bits = match format.channel {
             channel if format.fractions => stored_fraction(channel, number, value),
-            Channel::Float(2) if f32::from_bits(value).is_nan() => value >> 31 << 15 | 0x7fff,
-            Channel::Float(2) => u32::from(f16_f32(value, Rounding::Rz)),
+            Channel::Float(2) => stored_half(value),
             Channel::Unsigned(1) => value.min(0xff),
             Channel::Unsigned(2) => value.min(0xffff),
             Channel::Signed(1) => (value as i32).clamp(-128, 127) as u32 & 0xff,

@@ -5,6 +5,7 @@ use super::coordinate::{WEIGHT_BITS, WHOLE};
 use super::filter;
 use super::half;
 use super::srgb;
+use numerics::{Rounding, cvt::f16_f32};
 
 /// What a channel is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -299,6 +300,15 @@ pub(crate) fn stored_fraction(channel: Channel, number: usize, bits: u32) -> u32
     }
 }
 
+/// The bits of an f16 that a formatted store makes of a float: cut, and of a NaN the upper bits, of which one is left.
+pub(crate) fn stored_half(bits: u32) -> u32 {
+    if f32::from_bits(bits).is_nan() {
+        let payload = bits >> 13 & 0x3ff;
+        return bits >> 31 << 15 | 0x7c00 | payload.max(1);
+    }
+    u32::from(f16_f32(bits, Rounding::Rz))
+}
+
 /// A fraction of `most`, as the nearest float.
 #[inline(always)]
 fn ratio(value: i32, most: i32) -> u32 {
@@ -308,6 +318,22 @@ fn ratio(value: i32, most: i32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stored_halves_are_those_of_an_h200() {
+        for (bits, half) in [
+            (0x7f80_0001, 0x7c01),
+            (0x7fc5_a9d7, 0x7e2d),
+            (0x7fff_ffff, 0x7fff),
+            (0xff80_2000, 0xfc01),
+            (0xff80_4000, 0xfc02),
+            (0x7f80_0000, 0x7c00),
+            (0x477f_ffff, 0x7bff),
+            (0xc7ff_ffff, 0xfbff),
+        ] {
+            assert_eq!(stored_half(bits), half, "{bits:#x}");
+        }
+    }
 
     #[test]
     fn borders_are_rounded_as_on_an_h200() {
