@@ -326,9 +326,11 @@ fn the_page_of_a_profile_is_looked_at() {
         0,
         "texts are no markup"
     );
-    // A line opens to what it was made into.
+    // A line opens to what it was made into; what the compiler adds is of none.
+    let added = "document.querySelector('.heat > .ptx .source').textContent";
+    assert_eq!(browser.value(added), "added by the compiler");
     let made = "[...document.querySelectorAll('.heat .ptx')].filter(of => of.checkVisibility()).length";
-    assert_eq!(browser.value(made), 0);
+    assert_eq!(browser.value(made), 1);
     browser.click(".heat summary.cuda");
     assert_eq!(browser.value(made), 3);
     // Shares are of one whole.

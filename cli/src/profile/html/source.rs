@@ -114,7 +114,8 @@ impl<'a> Heat<'a> {
         let row = html! {
             (cost.cells(self.all))
             span.place { @if line > 0 { "PTX " (line) } }
-            span.source { code { (code) } }
+            // What is of no line is before a kernel's first one.
+            span.source { @if line > 0 { code { (code) } } @else { "added by the compiler" } }
         };
         let own = |of: &[Instruction]| (0..of.len()).filter(|&at| self.timed.lines[at] == line).collect();
         let machine: Vec<usize> =
