@@ -1,8 +1,7 @@
 //! Reads of textures. Texels grow evenly along each axis, so that what lies between them is exact.
 
 use sim_core::{
-    AddressMode, Backend, Channel, Filter, Format, Image, Level, Sampler, Simulator, Texture,
-    TextureShape as Shape, Whole,
+    Backend, Channel, Filter, Format, Image, Level, Sampler, Simulator, Texture, TextureShape as Shape, Whole,
 };
 
 use super::{Case, Group, Loaded, Setup, Target, compare, equal, extent};
@@ -28,19 +27,7 @@ fn texture(
     let format = Format::plain(Channel::Float(4), channels as u8);
     let pitch = u64::from(width * format.bytes());
     let level = Level { base, extent, pitch, slice: pitch * u64::from(height) };
-    let sampler = Sampler {
-        address: [AddressMode::Clamp; 3],
-        filter,
-        mipmap_filter: Filter::Point,
-        normalized: false,
-        integers: false,
-        srgb: false,
-        seamless: false,
-        bias: 0.0,
-        clamp: [0.0; 2],
-        border: [0; 4],
-        anisotropy: 1,
-    };
+    let sampler = Sampler { filter, ..Sampler::default() };
     let image = Image { shape, format, levels: vec![level], whole: Whole::of(extent), opaque: false };
     simulator.add_texture(Texture { image, sampler })
 }

@@ -258,7 +258,6 @@ pub(super) fn of_directions(at: [f32; 3], x: [f32; 3], y: [f32; 3], size: u32) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::AddressMode;
     use super::*;
 
     /// The most samples, a bias, levels that an instruction says, and what an H200 made of them, in 256ths.
@@ -283,17 +282,13 @@ mod tests {
             (16, -1.0137, [(1237, 334), (1828, 670)]),
         ] {
             let sampler = Sampler {
-                address: [AddressMode::Clamp; 3],
                 filter: Filter::Linear,
                 mipmap_filter: Filter::Linear,
                 normalized: true,
-                integers: false,
-                srgb: false,
-                seamless: false,
                 bias,
                 clamp: [0.0, 16.0],
-                border: [0; 4],
                 anisotropy,
+                ..Sampler::default()
             };
             for (at, found) in said {
                 let Levels { first, fraction, .. } = levels(steps(at as f32 / 512.0), &sampler, 9);

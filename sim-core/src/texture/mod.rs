@@ -161,6 +161,32 @@ pub struct Sampler {
     pub anisotropy: u32,
 }
 
+/// The nearest texel, clamped, by its number.
+impl Default for Sampler {
+    fn default() -> Self {
+        Self {
+            address: [AddressMode::Clamp; 3],
+            filter: Filter::Point,
+            mipmap_filter: Filter::Point,
+            normalized: false,
+            integers: false,
+            srgb: false,
+            seamless: false,
+            bias: 0.0,
+            clamp: [0.0; 2],
+            border: [0; 4],
+            anisotropy: 0,
+        }
+    }
+}
+
+impl Sampler {
+    /// Whether it combines texels, be it that one has all the weight.
+    pub(crate) fn filters(&self) -> bool {
+        [self.filter, self.mipmap_filter] != [Filter::Point; 2]
+    }
+}
+
 /// A texture object.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Texture {

@@ -357,8 +357,7 @@ fn filtered<const N: usize, T: Texels>(
     }
     // A sampler that filters does so even where one texel has all the weight.
     let has_steps = matches!(fetch.lod, Lod::Gradients(..) | Lod::Directions(..));
-    let filters = [texture.sampler.filter, texture.sampler.mipmap_filter] != [Filter::Point; 2]
-        || has_steps && is_anisotropic(texture);
+    let filters = texture.sampler.filters() || has_steps && is_anisotropic(texture);
     let alone = !filters && footprint.is_round();
     let mut result = image.format.missing();
     for (number, result) in result.iter_mut().enumerate().take(usize::from(image.format.channels)) {

@@ -85,7 +85,7 @@ pub(crate) fn level(texture: &Texture, reads: &Reads<'_>) -> Option<(usize, u64)
         (Coordinates::Floats, Detail::Steps) if image.levels.len() > 1 || is_anisotropic(texture) => {
             return None;
         }
-        (Coordinates::Floats, _) if filters(texture) && !kinds(texture).all(Kind::is_plain) => return None,
+        (Coordinates::Floats, _) if sampler.filters() && !kinds(texture).all(Kind::is_plain) => return None,
         (Coordinates::Floats, detail) => {
             let steps = match detail {
                 Detail::Levels(levels) if image.levels.len() > 1 => {
@@ -105,11 +105,6 @@ pub(crate) fn level(texture: &Texture, reads: &Reads<'_>) -> Option<(usize, u64)
     let bytes = (depth - 1).checked_mul(level.slice)?.checked_add((height - 1).checked_mul(level.pitch)?)?;
     let bytes = bytes.checked_add(width * u64::from(image.format.bytes()))?;
     (bytes <= MOST_BYTES).then_some((number, bytes))
-}
-
-/// Whether weighted values are combined, be it one of them.
-fn filters(texture: &Texture) -> bool {
-    [texture.sampler.filter, texture.sampler.mipmap_filter] != [Filter::Point; 2]
 }
 
 /// How channels are read.
@@ -499,7 +494,7 @@ impl Together<'_> {
             read.there &= met & self.reads.lanes;
         }
         let texels = self.texels(&read);
-        let filters = filters(self.texture);
+        let filters = sampler.filters();
         let mut results = image.format.missing().map(|word| [word; WARP_SIZE]);
         for (number, (result, kind)) in results.iter_mut().zip(kinds(self.texture)).enumerate() {
             let border = kind.border(sampler.border[number]);

@@ -118,21 +118,26 @@ struct DescribedSampler {
     anisotropy: u32,
 }
 
-/// Points, clamped, by number.
 impl Default for DescribedSampler {
     fn default() -> Self {
+        DescribedSampler::from(Sampler::default())
+    }
+}
+
+impl From<Sampler> for DescribedSampler {
+    fn from(of: Sampler) -> Self {
         DescribedSampler {
-            address: vec!["clamp".into(); 3],
-            filter: "point".into(),
-            mipmap_filter: "point".into(),
-            normalized: false,
-            integers: false,
-            srgb: false,
-            seamless: false,
-            bias: 0.0,
-            clamp: [0.0; 2],
-            border: [0; 4],
-            anisotropy: 0,
+            address: of.address.iter().map(|mode| name(&AddressMode::ALL, mode)).collect(),
+            filter: name(&Filter::ALL, &of.filter),
+            mipmap_filter: name(&Filter::ALL, &of.mipmap_filter),
+            normalized: of.normalized,
+            integers: of.integers,
+            srgb: of.srgb,
+            seamless: of.seamless,
+            bias: of.bias,
+            clamp: of.clamp,
+            border: of.border,
+            anisotropy: of.anisotropy,
         }
     }
 }
@@ -269,19 +274,7 @@ pub(super) fn written(of: &ObjectPlan, address: impl Fn(&Arg) -> Value) -> Value
         pitch: level.pitch,
         slice: level.slice,
     };
-    let sampler = of.sampler.map(|of| DescribedSampler {
-        address: of.address.iter().map(|mode| name(&AddressMode::ALL, mode)).collect(),
-        filter: name(&Filter::ALL, &of.filter),
-        mipmap_filter: name(&Filter::ALL, &of.mipmap_filter),
-        normalized: of.normalized,
-        integers: of.integers,
-        srgb: of.srgb,
-        seamless: of.seamless,
-        bias: of.bias,
-        clamp: of.clamp,
-        border: of.border,
-        anisotropy: of.anisotropy,
-    });
+    let sampler = of.sampler.map(DescribedSampler::from);
     let described = Described {
         handle: of.handle,
         reference: of.reference.clone(),

@@ -4,19 +4,7 @@ use super::*;
 use crate::texture::{Channel, Format, Whole};
 
 pub(super) fn sampler(anisotropy: u32) -> Sampler {
-    Sampler {
-        address: [AddressMode::Clamp; 3],
-        filter: Filter::Linear,
-        mipmap_filter: Filter::Point,
-        normalized: true,
-        integers: false,
-        srgb: false,
-        seamless: false,
-        bias: 0.0,
-        clamp: [0.0; 2],
-        border: [0; 4],
-        anisotropy,
-    }
+    Sampler { filter: Filter::Linear, normalized: true, anisotropy, ..Sampler::default() }
 }
 
 fn texture(shape: Shape, extent: [u32; 3], anisotropy: u32) -> Texture {
