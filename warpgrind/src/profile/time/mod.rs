@@ -397,8 +397,8 @@ pub fn time(
         sources: code.sources.clone(),
     };
     let time = timing::run(chip, &code.ops, &launch, &work);
-    let mut scale =
-        Scale { issued: blocks as f64 / timed.max(1) as f64, asked: blocks as f64 / timed.max(1) as f64 };
+    let more_blocks = blocks as f64 / timed.max(1) as f64;
+    let mut scale = Scale { issued: more_blocks, asked: more_blocks };
     let mut elapsed = time.elapsed;
     let mut sampling = None;
     if timed < blocks {

@@ -95,7 +95,6 @@ fn taken(first: Kind, second: Kind, reads: usize, said: usize) -> Option<How> {
         (Kind::Logic(a), Kind::Logic(b)) | (Kind::Shift(a), Kind::Sum(b)) if a == b && few => {
             Some(How::Takes)
         }
-        (Kind::Shift(a), Kind::Sum(b)) if a == b && reads == 2 && said == 1 => Some(How::Takes),
         (Kind::Sum(Width::Word), Kind::Sum(Width::Word)) if few => Some(How::Takes),
         (Kind::Product, Kind::Sum(Width::Word)) if few => Some(How::Becomes("IMAD")),
         (Kind::WideProduct, Kind::Sum(Width::Two)) if few => Some(How::Becomes("IMAD.WIDE")),
