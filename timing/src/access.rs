@@ -3,11 +3,10 @@
 use crate::code::Does;
 use crate::machine::{Issued, Machine, Outcome};
 use crate::memory::Change;
-use crate::sm::{Resident, Sees};
+use crate::sm::{Resident, SPILLED, Sees};
 use crate::work::{Access, parts};
 
-/// The line at which the threads' own memory begins, and how many warps of a multiprocessor have some.
-const SPILLED: u64 = 1 << 44;
+/// How many warps of a multiprocessor have memory of their threads' own.
 const PLACES: u64 = 64;
 
 impl Machine<'_> {

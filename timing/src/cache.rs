@@ -308,6 +308,16 @@ impl Cache {
         }
     }
 
+    /// Nothing is there any more of lines below one.
+    pub(crate) fn forget_below(&mut self, bound: u64) {
+        for place in 0..self.places.len().min(self.all.len() * self.ways) {
+            let number = self.places[place][NUMBER];
+            if !self.is_unused(place) && number <= bound {
+                self.empty(place);
+            }
+        }
+    }
+
     /// A line that was written before is clean from now on, if there is one that is not yet.
     pub(crate) fn clean_before(&mut self) -> Option<Dirty> {
         while self.cleaned < self.before {
@@ -416,6 +426,8 @@ mod tests {
         cache.forget(2, 12);
         cache.take(7, 15, 2.0, 0);
         assert_eq!([0, 1, 2, 3, 7].map(|line| cache.look(line, 0).valid), [15, 15, 0, 15, 15]);
+        cache.forget_below(3);
+        assert_eq!([0, 1, 2, 3, 7].map(|line| cache.look(line, 0).valid), [0, 0, 0, 15, 15]);
     }
 
     #[test]

@@ -124,6 +124,8 @@ pub enum Does {
         /// By the device.
         device: bool,
     },
+    /// The first level of the multiprocessor forgets what it has of global memory (`CCTL.IVALL`, behind fences and loads that acquire).
+    Forgets,
     /// Reads texels, or bytes of surfaces.
     Texture {
         /// With coordinates that are no numbers of texels.
@@ -230,6 +232,7 @@ fn does(base: &str, opcode: &str, operands: &str) -> Does {
     let words = || operands.split(',').map(str::trim);
     let hexadecimal = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
     match base {
+        "CCTL" if has("IVALL") => Does::Forgets,
         "LDG" | "LD" | "LDL" | "LDS" | "LDSM" | "LDGMC" => Does::Load,
         "TEX" | "TLD" | "TLD4" | "SULD" => Does::Texture { samples: matches!(base, "TEX" | "TLD4") },
         "STG" | "ST" | "STL" | "STS" | "STSM" | "SUST" | "STAS" | "CCTL" => Does::Store,

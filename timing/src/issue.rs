@@ -128,6 +128,7 @@ impl Machine<'_> {
             Does::Barrier { number, threads, waits } => {
                 self.barrier(index, number, threads, waits, now, &mut outcome);
             }
+            Does::Forgets => self.multiprocessor(index).forget(now, chip),
             Does::Fence { device } => {
                 let stores = if device { self.warps[index as usize].stores } else { now };
                 outcome.ready = (now + chip.barrier.fence[usize::from(device)]).max(stores);

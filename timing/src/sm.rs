@@ -183,6 +183,8 @@ pub(crate) struct Multiprocessor {
     stored: VecDeque<Stored>,
     /// By sector of the last atomic operations: when the second level takes it. No more than so many are on their way.
     reductions: VecDeque<f64>,
+    /// Lines of global memory that came to the first level since it forgot all; [`MOST_CAME`] of them are too many to be told.
+    came: Vec<u64>,
     /// Pages that it knows, and since when.
     pub(crate) pages: Vec<(u64, f64)>,
     /// Whether somebody has printed there.
@@ -211,6 +213,7 @@ impl Multiprocessor {
             constants: Constants::new(chip),
             stored: VecDeque::new(),
             reductions: VecDeque::new(),
+            came: Vec::new(),
             pages: Vec::new(),
             prints: false,
             asker: Asker::new(chip, number),
@@ -267,6 +270,26 @@ impl Multiprocessor {
         start
     }
 
+    /// A line comes to the first level.
+    fn comes(&mut self, line: u64) {
+        if line < SPILLED && self.came.len() < MOST_CAME {
+            self.came.push(line);
+        }
+    }
+
+    /// The first level forgets what it has of global memory; of that which threads have for themselves nobody else writes anything.
+    pub(crate) fn forget(&mut self, now: f64, chip: &Chip) {
+        self.serve(now, chip.shared.wavefront);
+        let came = std::mem::take(&mut self.came);
+        if came.len() < MOST_CAME {
+            came.iter().for_each(|&line| self.l1.forget(line, 15));
+        } else {
+            self.l1.forget_below(SPILLED);
+        }
+        self.came = came;
+        self.came.clear();
+    }
+
     /// Looks for lines of which there are several, in all that is behind: what the host has to fetch for that comes at the same time,
     /// and not one after the other.
     fn peek(&self, memory: &Memory<'_>, pieces: &[u64]) {
@@ -321,6 +344,7 @@ impl Multiprocessor {
                 self.serves += l1.allocate;
                 self.port = self.port.max(arrives) + f64::from(missing.count_ones()) * l1.fill;
                 if !past {
+                    self.comes(line);
                     self.l1.take(line, missing, self.port, 0);
                 }
                 done = done.max(self.port);
@@ -419,6 +443,7 @@ impl Multiprocessor {
             let (line, sectors) = parts(piece);
             let there = self.page(chip, line, start);
             let (merged, known) = self.merged(chip, line, sectors, start);
+            self.comes(line);
             match writer {
                 None => _ = self.l1.take(line, sectors, there, 0),
                 Some(writer) => self.l1.take_parts(line, sectors, writer),
@@ -506,3 +531,9 @@ const PEEKED: usize = 4;
 
 /// Pages that a multiprocessor knows at a time.
 const PAGES: usize = 64;
+
+/// The line at which the threads' own memory begins.
+pub(crate) const SPILLED: u64 = 1 << 44;
+
+/// Lines that are forgotten one by one; if more came, all places are looked at.
+const MOST_CAME: usize = 1 << 9;

@@ -143,3 +143,45 @@ fn printing_takes_its_time() {
     }
     assert_eq!(compared, 7 * 14);
 }
+
+/// Loads of as many lines as it says, with an instruction between each two.
+struct Again {
+    lines: u64,
+    times: u32,
+}
+
+impl Work for Again {
+    fn block(&self, _: u64) -> Block {
+        let mut block = Block::default();
+        for time in 0..self.times {
+            for line in 0..self.lines {
+                block.pieces.push(line << 4 | 15);
+                let first = time * self.lines as u32 + line as u32;
+                block.accesses.push(Access::Lines { first, count: 1, tags: 1, together: 1, deep: 1 });
+            }
+        }
+        let loads = (0..self.lines).map(|_| Step { first: 0, end: 1, lanes: 32 });
+        let one = || loads.clone().chain([Step { first: 1, end: 2, lanes: 32 }]);
+        let steps: Vec<Step> = (0..self.times).flat_map(|_| one()).collect();
+        block.warps.push(Warp { steps: steps.into(), sources: vec![0, block.accesses.len() as u32] });
+        block
+    }
+}
+
+#[test]
+fn what_others_wrote_is_not_looked_for_in_the_first_level() {
+    // Few lines, and more than are told one by one.
+    for (lines, times) in [(5, 7), (700, 8)] {
+        let asked = |between: &str| {
+            let code = [
+                // The other one waits for the loads, or the next ones would take part in them.
+                Op::new("LDG.E.128", "R0, [R2.64]", 15 | 7 << 8),
+                Op::new(between, "", 15 | 7 << 5 | 7 << 8 | 1 << 11),
+            ];
+            let launch = Launch { blocks: 1, resident: 1, sources: vec![Some(0), None], ..Launch::default() };
+            run(&Chip::h200(), &code, &launch, &Again { lines, times }).l2_asked
+        };
+        assert_eq!(asked("NOP"), 4 * lines);
+        assert_eq!(asked("CCTL.IVALL"), 4 * lines * u64::from(times));
+    }
+}

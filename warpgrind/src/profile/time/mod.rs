@@ -152,7 +152,8 @@ impl Code {
         let mut places: BTreeMap<u32, u32> = BTreeMap::new();
         let accesses = |op: &Op| {
             op.constant == Some(Constant::Program(None))
-                || op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute)
+                || op.unit == Unit::Memory
+                    && !matches!(op.does, Does::Shuffle | Does::Compute | Does::Forgets)
         };
         for (of, _) in listing.instructions.iter().zip(&ops).filter(|(of, op)| accesses(op) && of.line != 0) {
             let next = Ordered::COUNT + places.len() as u32;
@@ -268,7 +269,8 @@ impl Blocks<'_> {
         let mut before: Vec<[f64; 2]> = vec![[0.0; 2]];
         for op in &self.code.ops {
             let [issued, asked] = before[before.len() - 1];
-            let asks = op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute);
+            let asks =
+                op.unit == Unit::Memory && !matches!(op.does, Does::Shuffle | Does::Compute | Does::Forgets);
             before.push([issued + 1.0, asked + f64::from(u8::from(asks))]);
         }
         let of_kind = |kind: u32| {

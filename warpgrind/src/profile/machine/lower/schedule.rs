@@ -190,8 +190,8 @@ pub(super) fn order(machine: &Instruction) -> Order {
         "LDG" | "LDS" | "LDL" | "LDSM" => Order::Reads(space),
         "STG" | "STS" | "STL" | "STSM" | "ATOMG" | "ATOMS" | "RED" => Order::Writes(space),
         // These may be anywhere, or everywhere.
-        "LD" | "ST" | "ATOM" | "LDGSTS" | "BAR" | "MEMBAR" | "DEPBAR" | "LDGDEPBAR" | "SHFL" | "VOTE"
-        | "MATCH" | "REDUX" | "WARPSYNC" => Order::All,
+        "LD" | "ST" | "ATOM" | "LDGSTS" | "BAR" | "MEMBAR" | "CCTL" | "DEPBAR" | "LDGDEPBAR" | "SHFL"
+        | "VOTE" | "MATCH" | "REDUX" | "WARPSYNC" => Order::All,
         base if leaves(base) => Order::All,
         _ => Order::Free,
     }

@@ -116,12 +116,20 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
             "LOP3.LUT",
         ]),
     };
+    // What orders accesses for the device: a fence before it, and a first level that forgets behind it.
+    let ordered = |list: Vec<String>| {
+        let far = !has("cta") && !has("shared");
+        let before = far && (has("release") || has("acq_rel"));
+        let behind = far && (has("acquire") || has("acq_rel"));
+        let fence = before.then(|| "MEMBAR.ALL.GPU".to_owned());
+        fence.into_iter().chain(list).chain(behind.then(|| "CCTL.IVALL".to_owned())).collect()
+    };
     match name {
         "ld" if has("param") && shape.kernel => Vec::new(),
         "ld" if has("const") => one("LDC"),
-        "ld" | "ldu" => memory("LD", "LDG"),
+        "ld" | "ldu" => ordered(memory("LD", "LDG")),
         "st" if has("param") && shape.kernel => one("IMAD.MOV.U32"),
-        "st" => memory("ST", "STG"),
+        "st" => ordered(memory("ST", "STG")),
         "atom" | "red" if is_tried(text) => {
             let wide = if wide { ".64" } else { "" };
             let (load, swap) = (format!("LDS{wide}"), format!("ATOMS.CAST.SPIN{wide}"));
@@ -129,9 +137,9 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
             [vec![load], changed, vec![swap], several(&["ISETP", "BRA"])].concat()
         }
         "atom" if has("shared") => one("ATOMS.ADD"),
-        "atom" => one(&format!("ATOMG.E.ADD{}.STRONG.GPU", added(&parts))),
+        "atom" => ordered(one(&format!("ATOMG.E.ADD{}.STRONG.GPU", added(&parts)))),
         "red" if has("shared") => one("ATOMS.ADD"),
-        "red" => one(&format!("RED.E.ADD{}.STRONG.GPU", added(&parts))),
+        "red" => ordered(one(&format!("RED.E.ADD{}.STRONG.GPU", added(&parts)))),
         "mov" if shape.special => one("S2R"),
         "mov" | "cvta" | "isspacep" if shape.elements <= 1 => Vec::new(),
         "mov" => one("IMAD.MOV.U32"),
@@ -184,7 +192,8 @@ pub(super) fn opcodes(text: &str, shape: &Shape) -> Vec<String> {
         "bar" | "barrier" if has("red") => one("BAR.RED.POPC"),
         "bar" | "barrier" => one("BAR.SYNC.DEFER_BLOCKING"),
         "membar" | "fence" if has("cta") => one("MEMBAR.ALL.CTA"),
-        "membar" | "fence" => one("MEMBAR.SC.GPU"),
+        "fence" if has("proxy") || has("mbarrier_init") => one("MEMBAR.SC.GPU"),
+        "membar" | "fence" => several(&["MEMBAR.SC.GPU", "CCTL.IVALL"]),
         "mma" | "wmma" if name == "wmma" && (has("load") || has("store")) => {
             let (prefix, global) = if has("load") { ("LD", "LDG") } else { ("ST", "STG") };
             (0..4).flat_map(|_| memory(prefix, global)).collect()
