@@ -1,6 +1,7 @@
 //! How long a launch takes on a chip: what its warps execute of the machine code, and what they ask the memory for
 //! ([`record`]), through the model of `timing`.
 
+mod amount;
 mod asked;
 mod beside;
 pub mod record;
@@ -252,7 +253,7 @@ struct Scale {
     asked: f64,
 }
 
-/// Kinds of warps that are looked at for what they do; launches that have more of them are taken to go on as they begin.
+/// Kinds of warps that are looked at for what they do of the machine code; of launches that have more of them the PTX says it.
 const MOST_KINDS: usize = 1 << 13;
 
 /// Shares by which blocks differ by chance.
@@ -263,7 +264,7 @@ impl Blocks<'_> {
     /// and accesses of memory. A grid may be larger than what there is to do, or have less to do in each block than in the one before.
     fn share_of_others(&self, ways: &Ways, rest: u64, scale: &mut Scale) -> f64 {
         let timed = self.kinds.len();
-        if ways.warps.len() > MOST_KINDS || timed == 0 {
+        if timed == 0 {
             return 1.0;
         }
         let mut before: Vec<[f64; 2]> = vec![[0.0; 2]];
@@ -281,9 +282,16 @@ impl Blocks<'_> {
             }
             all
         };
-        let known: Vec<[f64; 2]> = (0..ways.warps.len() as u32)
-            .map(|kind| if self.limit.is_over() { [0.0; 2] } else { of_kind(kind) })
-            .collect();
+        let known: Vec<[f64; 2]> = match ways.warps.len() {
+            count if count > MOST_KINDS => {
+                let asks = |at: usize| self.code.place_of.get(at).is_some_and(Option::is_some);
+                amount::of_ptx(ways, asks)
+            }
+            count => {
+                let all = 0..count as u32;
+                all.map(|kind| if self.limit.is_over() { [0.0; 2] } else { of_kind(kind) }).collect()
+            }
+        };
         let sum = |blocks: &[Vec<u32>]| {
             blocks.iter().flatten().filter_map(|&kind| known.get(kind as usize)).fold([0.0; 2], plus)
         };
