@@ -56,6 +56,10 @@ impl Around for Surroundings {
         Some((known.runtime?.to_str().ok()?, known.text.to_str().ok()?))
     }
 
+    fn registers(&self, kernel: &str) -> Option<u32> {
+        self.module.upgrade()?.function(kernel).ok()?.registers().ok()
+    }
+
     fn granted_shared(&self, kernel: &str) -> Option<u32> {
         self.module.upgrade()?.granted_shared(kernel)
     }

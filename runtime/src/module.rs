@@ -414,8 +414,7 @@ impl Function {
         let tuning = &self.declared().tuning;
         let declared = tuning.required_threads.or(tuning.max_threads);
         let declared = declared.map_or(u32::MAX, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
-        let a_warp = (self.registers()? * 32).next_multiple_of(256);
-        let by_registers = config.registers_per_multiprocessor / a_warp / 4 * 4 * 32;
+        let by_registers = config.threads_by_registers(self.registers()?);
         Ok(declared.min(by_registers).min(config.threads_per_block))
     }
 

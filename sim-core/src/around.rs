@@ -50,6 +50,9 @@ pub trait Around: Send + Sync + Debug {
     /// Bytes of dynamic shared memory that the program granted to a kernel; `None` if it did not say.
     fn granted_shared(&self, kernel: &str) -> Option<u32>;
 
+    /// Registers of a thread of a kernel, as the program is told; `None` if it is not known.
+    fn registers(&self, kernel: &str) -> Option<u32>;
+
     /// The executable graph that the kernel runs in, if kernels may launch graphs there; 0 is none.
     fn current_graph(&self) -> u64;
 

@@ -121,6 +121,12 @@ impl DeviceConfig {
         BlockLimits { registers: limits.registers.max(1), ..limits }.resident()
     }
 
+    /// Threads of a block at most, by their registers.
+    pub fn threads_by_registers(&self, registers: u32) -> u32 {
+        let a_warp = (registers.clamp(16, 255) * 32).next_multiple_of(256);
+        self.registers_per_multiprocessor / a_warp / 4 * 4 * 32
+    }
+
     /// How many blocks fit on a multiprocessor by each of its resources. Registers are given to warps in units of 256, and
     /// each of the four parts of a multiprocessor has a quarter of them; shared memory is given in units of 128 bytes.
     pub fn block_limits(&self, threads: u32, registers: u32, shared_bytes: u32) -> BlockLimits {

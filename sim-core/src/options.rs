@@ -176,6 +176,14 @@ pub struct RunOptions {
     pub source_root: Option<PathBuf>,
 }
 
+impl RunOptions {
+    /// Registers of a thread of a kernel, where they are known.
+    pub(crate) fn known_registers(&self, kernel: &str) -> Option<u32> {
+        let said = self.registers.as_ref().filter(|(of, _)| **of == *kernel).map(|&(_, registers)| registers);
+        said.or_else(|| self.around.as_ref()?.registers(kernel))
+    }
+}
+
 impl Default for RunOptions {
     fn default() -> Self {
         Self {

@@ -370,12 +370,7 @@ impl Simulator {
         Ok(addresses)
     }
 
-    fn check(
-        &self,
-        code: &Code,
-        launch: &Launch,
-        registers: Option<&(Arc<str>, u32)>,
-    ) -> Result<(Dim3, u64), Error> {
+    fn check(&self, code: &Code, launch: &Launch, registers: Option<u32>) -> Result<(Dim3, u64), Error> {
         let function = &code.module.functions[code.functions[0].id.index()];
         self.config.check_extents(launch.grid, launch.block)?;
         check_declared(function, launch.block)?;
@@ -404,8 +399,7 @@ impl Simulator {
             return Err(LaunchError::LargeCluster { cluster, most }.into());
         }
         let threads = launch.block.count() as u32;
-        let known = registers.filter(|(kernel, _)| **kernel == *function.name);
-        let registers = known.map_or(code.registers, |&(_, registers)| registers).min(255);
+        let registers = registers.unwrap_or(code.registers).min(255);
         let blocks = self.config.blocks_per_sm(threads, registers, shared as u32);
         let resident = self.config.check_residency(blocks, launch.grid, launch.cooperative)?;
         Ok((cluster, resident))
@@ -591,7 +585,7 @@ impl Simulator {
         direct: &mut Option<Director<'_>>,
     ) -> Result<tree::Ran, Error> {
         let code = &*kernel.code;
-        let (cluster, resident) = self.check(code, launch, options.registers.as_ref())?;
+        let (cluster, resident) = self.check(code, launch, options.known_registers(&launch.kernel))?;
         let tracks = options.tools.iter().any(|tool| tool.tracks_initialization());
         if tracks && !self.config.track_initialization {
             return Err(Error::Unsupported(

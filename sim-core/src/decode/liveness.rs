@@ -67,25 +67,24 @@ pub(crate) struct Interval {
     pub end: u32,
 }
 
-/// Live intervals of all registers over the instructions in layout order, `None` if never named.
-pub(crate) fn intervals<P: Patience>(
+/// Live intervals of all registers over the instructions in layout order, `None` if never named. Without `sets` no two
+/// registers share anything.
+pub(crate) fn intervals(
     module: &Module,
     body: &Body,
     flow: &Flow,
     registers: usize,
-    patience: &P,
-) -> Result<Vec<Option<Interval>>, P::Ended> {
+    sets: Option<&Sets>,
+) -> Vec<Option<Interval>> {
     let mut intervals: Vec<Option<Interval>> = vec![None; registers];
     let words = registers.div_ceil(64);
-    let blocks = flow.blocks.len();
     let mut uses = Uses::default();
     let extend = |intervals: &mut Vec<Option<Interval>>, register: usize, at: u32| {
         let interval = intervals[register].get_or_insert(Interval { start: at, end: at });
         interval.start = interval.start.min(at);
         interval.end = interval.end.max(at);
     };
-    // Very large bodies: no sharing, rather than quadratic work.
-    if words.saturating_mul(blocks) > 1 << 24 {
+    let Some(Sets { live_in, live_out }) = sets else {
         let end = body.instructions.len() as u32;
         for inst in &body.instructions {
             uses.collect(module, body, inst);
@@ -93,12 +92,11 @@ pub(crate) fn intervals<P: Patience>(
                 intervals[register.index()] = Some(Interval { start: 0, end });
             }
         }
-        return Ok(intervals);
-    }
-    let Sets { live_in, live_out } = Sets::new(module, body, flow, words, &[], patience)?;
+        return intervals;
+    };
     // Where each block starts in the layout, and the position behind its last instruction.
     let mut at = 0u32;
-    let mut bounds = Vec::with_capacity(blocks);
+    let mut bounds = Vec::with_capacity(flow.blocks.len());
     for &block in &flow.order {
         let Block { start, end } = Block::of(flow, block);
         let first = at;
@@ -135,16 +133,29 @@ pub(crate) fn intervals<P: Patience>(
         see(&mut intervals, &live_out[base..base + words], &mut seen, last);
         see(&mut intervals, &live_in[base..base + words], &mut seen, first);
     }
-    Ok(intervals)
+    intervals
 }
 
 /// Registers that are live where blocks begin and end: `words` of bits a block.
 pub(super) struct Sets {
     pub(super) live_in: Vec<u64>,
-    live_out: Vec<u64>,
+    pub(super) live_out: Vec<u64>,
 }
 
 impl Sets {
+    /// Those of a body; `None` of very large ones, rather than quadratic work.
+    pub(super) fn of<P: Patience>(
+        module: &Module,
+        body: &Body,
+        flow: &Flow,
+        registers: usize,
+        patience: &P,
+    ) -> Result<Option<Self>, P::Ended> {
+        let words = registers.div_ceil(64);
+        let few = words.saturating_mul(flow.blocks.len()) <= 1 << 24;
+        few.then(|| Self::new(module, body, flow, words, &[], patience)).transpose()
+    }
+
     /// Reads of instructions that are `dead` do not count.
     pub(super) fn new<P: Patience>(
         module: &Module,
@@ -295,13 +306,14 @@ fn computes(effects: Effects) -> bool {
     effects.is_pure() && !effects.writes_carry()
 }
 
-struct Block {
-    start: usize,
-    end: usize,
+/// The instructions of a block.
+pub(super) struct Block {
+    pub(super) start: usize,
+    pub(super) end: usize,
 }
 
 impl Block {
-    fn of(flow: &Flow, block: u32) -> Block {
+    pub(super) fn of(flow: &Flow, block: u32) -> Block {
         let block = &flow.blocks[block as usize];
         Block { start: block.start as usize, end: block.end as usize }
     }

@@ -30,6 +30,7 @@ mod memory;
 mod operands;
 mod optimise;
 mod patience;
+mod pressure;
 mod registers;
 mod rewrite;
 mod spinning;
@@ -44,7 +45,7 @@ use accumulators::Accumulators;
 use fixed::Fixed;
 use flow::Flow;
 pub(crate) use liveness::Uses;
-use liveness::intervals;
+use liveness::{Sets, intervals};
 pub(crate) use patience::{Endless, Patience};
 use registers::Allocation;
 pub use rewrite::Rewrite;
@@ -449,9 +450,12 @@ impl<'a> Decoder<'a> {
 
     fn run<P: Patience>(mut self, patience: &P) -> Result<(), P::Ended> {
         let flow = Flow::new(self.module, self.body, patience)?;
-        let live = intervals(self.module, self.body, &flow, self.function.registers.len(), patience)?;
+        let registers = self.function.registers.len();
+        let sets = Sets::of(self.module, self.body, &flow, registers, patience)?;
+        let live = intervals(self.module, self.body, &flow, registers, sets.as_ref());
         patience.spend(self.body.instructions.len())?;
         self.fixed = self.fixed(&live);
+        self.estimate_registers(&flow, sets.as_ref(), patience)?;
         self.accumulators = Accumulators::new(self.module, self.body, &flow, patience)?;
         self.first_accumulator = self.code.accumulators.len() as u32;
         if let Some(&CodeFunction { id, .. }) = self.code.functions.last() {
@@ -467,7 +471,6 @@ impl<'a> Decoder<'a> {
             parts = divergence.among(Among::Block, patience)?.parts;
             // Who debugs may give one lane another value.
             if !self.inspectable {
-                let registers = self.function.registers.len();
                 let uniform = divergence.among(Among::Warp, patience)?;
                 self.strides = Some(Strides::new(self.module, self.body, registers, uniform));
             }
@@ -516,8 +519,6 @@ impl<'a> Decoder<'a> {
         self.branch_tables(&flow, &position_of_block);
         let params = self.formals(&self.function.params);
         let returns = self.formals(&self.function.returns);
-        let registers = self.allocation.pressure.max(self.code.registers);
-        self.code.registers = registers;
         let end = self.code.insts.len() as u32;
         let rows = self.allocation.rows + self.most_temporaries;
         let predicates = self.allocation.predicates;

@@ -25,8 +25,6 @@ pub(crate) struct Allocation {
     pub exposed_rows: Vec<u32>,
     /// Predicates of such registers, and the carry flag.
     pub exposed_predicates: Vec<u32>,
-    /// The most 32-bit registers that live at once.
-    pub pressure: u32,
 }
 
 /// Free places of one size, lowest first.
@@ -78,10 +76,8 @@ impl Allocation {
             exposed_rows: Vec::new(),
             exposed_predicates: vec![CARRY.index()],
             predicates: FIRST_PREDICATE,
-            pressure: 0,
         };
         let mut pools: [Pool; 4] = Default::default();
-        let mut events: Vec<(u32, i32)> = Vec::new();
         for (_, id) in order {
             let Some(interval) = live[id as usize] else { continue };
             let kept = if apart { whole } else { interval };
@@ -98,8 +94,6 @@ impl Allocation {
                 RegisterPlace::Predicate(predicate)
             } else {
                 let rows = rows_of(ty);
-                events.push((interval.start, i32::from(rows)));
-                events.push((interval.end.saturating_add(1), -i32::from(rows)));
                 if let Some(place) = fixed[id as usize] {
                     allocation.places[id as usize] = RegisterPlace::Rows(place);
                     continue;
@@ -114,12 +108,6 @@ impl Allocation {
                 }
                 RegisterPlace::Rows(RegisterSlot { slot: Slot::frame(row), rows })
             };
-        }
-        events.sort_unstable();
-        let mut current = 0;
-        for (_, change) in events {
-            current += change;
-            allocation.pressure = allocation.pressure.max(current as u32);
         }
         allocation
     }

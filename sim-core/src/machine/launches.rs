@@ -351,9 +351,9 @@ impl<'a> Launches<'a> {
 }
 
 /// Threads a block of a kernel may have, by what it declares and by its registers.
-pub(crate) fn most_threads(config: &DeviceConfig, code: &Code) -> u32 {
+pub(crate) fn most_threads(config: &DeviceConfig, code: &Code, registers: u32) -> u32 {
     let tuning = &code.module.functions[code.functions[0].id.index()].tuning;
     let declared = tuning.required_threads.or(tuning.max_threads);
     let declared = declared.map_or(u32::MAX, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
-    declared.min(config.threads_per_block)
+    declared.min(config.threads_by_registers(registers)).min(config.threads_per_block)
 }

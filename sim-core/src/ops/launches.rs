@@ -5,7 +5,7 @@ use ptx_frontend::FuncId;
 
 use super::at::Checked;
 use crate::around::{GraphLaunch, NodeUpdate};
-use crate::code::{CallSite, LaunchFunction, ParamSlot};
+use crate::code::{CallSite, Code, LaunchFunction, ParamSlot};
 use crate::error::{Error, LaunchError};
 use crate::finding::FindingKind;
 use crate::launch::{Dim3, Launch};
@@ -307,7 +307,7 @@ impl<O: Observer> Machine<'_, '_, O> {
     }
 
     /// Dynamic shared memory that a kernel may have: what the program granted, or what 48 KiB leave.
-    fn granted_shared(&self, kernel: FuncId, code: &crate::code::Code) -> u32 {
+    fn granted_shared(&self, kernel: FuncId, code: &Code) -> u32 {
         let name = &code.module.functions[kernel.index()].name;
         let around = self.worker.grid.options.around.as_ref();
         let unasked = self.worker.grid.config.shared_unasked.saturating_sub(code.shared.static_bytes);
@@ -422,6 +422,12 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok((id, kernels.code(id).map_err(|_| codes::INVALID_VALUE)?))
     }
 
+    /// Registers of a thread of a kernel: as the program is told, or estimated.
+    fn kernel_registers(&self, code: &Code) -> u32 {
+        let name = &code.module.functions[code.functions[0].id.index()].name;
+        self.worker.grid.options.known_registers(name).unwrap_or(code.registers).clamp(16, 255)
+    }
+
     /// Entries of `cudaFuncAttributes` in its order.
     fn ask_kernel(&self, address: u64, which: i32) -> Result<u64, u32> {
         let (_, code) = self.kernel_at(address)?;
@@ -431,8 +437,8 @@ impl<O: Observer> Machine<'_, '_, O> {
             0 => code.shared.static_bytes.into(),
             1 => 0,
             2 => code.functions[0].local_bytes.into(),
-            3 => most_threads(config, &code).into(),
-            4 => code.registers.clamp(16, 255).into(),
+            3 => most_threads(config, &code, self.kernel_registers(&code)).into(),
+            4 => self.kernel_registers(&code).into(),
             5 => u64::from(target.sm),
             _ => u64::from(config.sm),
         })
@@ -447,7 +453,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         if threads > config.threads_per_block || shared > config.shared_per_block.into() {
             return Ok(0);
         }
-        Ok(config.blocks_per_sm(threads, code.registers.min(255), shared as u32).into())
+        Ok(config.blocks_per_sm(threads, self.kernel_registers(&code), shared as u32).into())
     }
 
     /// Where the name or text of a code lies.
