@@ -17,9 +17,9 @@ use crate::machine::frame::FrameId;
 use crate::machine::warp::Group;
 use crate::observer::Observer;
 use crate::texture::{
-    AddressMode, Channel, Coordinates, Detail, Fetch, Filter, Found, Image, Lod, Memory as LevelMemory,
-    Object, Objects, Reads, Results, Shape, Texels, Texture, Together, fetch, gather, integer, level,
-    major_axis,
+    AddressMode, Channel, Coordinates, Detail, Faces, Fetch, Filter, Found, Image, Lod,
+    Memory as LevelMemory, Object, Objects, Reads, Results, Shape, Texels, Texture, Together, fetch, gather,
+    integer, major_axis, plan,
 };
 use crate::tools::{Event, Wants};
 use numerics::{Rounding, approx, cvt};
@@ -204,7 +204,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
-    /// Reads what is plain of one texture for all lanes at once, where the instruction's last access was to its memory: the
+    /// Reads what is plain of one texture for all lanes at once that read of the same levels, where the instruction's last access was to its memory: the
     /// results, and the lanes that are done.
     fn together(
         &self,
@@ -223,17 +223,54 @@ impl<O: Observer> Machine<'_, '_, O> {
             return none;
         }
         let Ok(texture) = texture(&grid.objects, handle) else { return none };
-        let Some((number, bytes)) = level(texture, &reads).filter(|_| agree(op, texture)) else {
-            return none;
-        };
-        let (hint, base) = (&self.worker.hints[group.position as usize], texture.image.levels[number].base);
-        if base < hint.base || (base - hint.base).saturating_add(bytes) > hint.size {
+        if !agree(op, texture) {
             return none;
         }
+        let faces;
+        let mut reads = reads;
+        if matches!(op.shape, Shape::Cube | Shape::CubeLayered) {
+            let mut directions = [[0; WARP_SIZE]; 3];
+            for lane in 0..WARP_SIZE {
+                let said = reads.at.map(|row| f32::from_bits(row[lane]));
+                for (row, at) in directions.iter_mut().zip(projected(said)) {
+                    row[lane] = at.to_bits();
+                }
+            }
+            faces = Faces::of(texture, &directions, reads.layers, reads.lanes);
+            reads = Reads { lanes: faces.lanes, at: &faces.at, layers: Some(&faces.layers), ..reads };
+        }
+        let Some(plan) = plan(texture, &reads) else { return none };
+        let hint = &self.worker.hints[group.position as usize];
         let allocation =
             &self.worker.snapshot.table.list[self.worker.indices[group.position as usize] as usize];
-        let memory = LevelMemory { words: allocation.cells.words(), start: base - allocation.base };
-        grid.level.run(Together { texture, level: number, reads, memory })
+        let (mut results, mut done) = none;
+        let mut rest = reads.lanes;
+        while rest != 0 {
+            let Some(levels) = plan.levels(texture, rest) else { break };
+            rest &= !levels.lanes;
+            let bases = levels.numbers.map(|number| texture.image.levels[number].base);
+            let is_inside = |base: u64, bytes: u64| {
+                base >= hint.base && (base - hint.base).saturating_add(bytes) <= hint.size
+            };
+            if !(0..2).all(|which| is_inside(bases[which], levels.bytes[which])) {
+                continue;
+            }
+            let starts = bases.map(|base| base - allocation.base);
+            let memory = LevelMemory { words: allocation.cells.words(), starts };
+            let reads = Reads { lanes: levels.lanes, ..reads };
+            let (read, lanes) = grid.level.run(Together { texture, levels: &levels, reads, memory });
+            let lanes = lanes & levels.lanes;
+            if lanes == reads.lanes && done == 0 && rest == 0 {
+                return (read, lanes);
+            }
+            done |= lanes;
+            each_lane(lanes, |lane| {
+                for (row, read) in results.iter_mut().zip(&read) {
+                    row[lane] = read[lane];
+                }
+            });
+        }
+        (results, done)
     }
 
     /// Tells tools that lanes are about to access texels.
@@ -356,6 +393,7 @@ fn coordinates(op: &TextureOp, sample: &Sample) -> Option<Coordinates> {
         TextureOpKind::Fetch(_) => {
             Some(Coordinates::Integers { clamps: !matches!(sample.lod, SampleLod::Finest) })
         }
+        TextureOpKind::Gather(_, channel) => Some(Coordinates::Gather(channel.into())),
         _ => None,
     }
 }

@@ -27,7 +27,7 @@ pub(crate) use sample::{Fetch, Lod, Texels, fetch, gather, integer};
 pub(crate) use surface::place;
 pub use table::Object;
 pub(crate) use table::{Found, Objects, Tables};
-pub(crate) use together::{Coordinates, Detail, Memory, Reads, Results, Together, level};
+pub(crate) use together::{Coordinates, Detail, Faces, Memory, Reads, Results, Together, plan};
 
 /// The shape of what a texture or surface reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -137,7 +137,7 @@ fn is_none(image: &Image, axes: &Axes) -> bool {
 }
 
 /// A place on a face from 0 to 1, rounded down, of one from -1 to 1. Subnormal ones are zeros.
-fn upwards_from_edge(at: f32) -> f32 {
+pub(super) fn upwards_from_edge(at: f32) -> f32 {
     // A reciprocal that was rounded up may have led over the edge.
     let at = at.clamp(-1.0, 1.0);
     let half = if at.is_subnormal() { 0.0 } else { f64::from(at) * 0.5 };

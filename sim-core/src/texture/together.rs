@@ -1,4 +1,4 @@
-//! Reads of a warp's threads at once: of one texture and one level of it, with filters of planes and volumes.
+//! Reads of a warp's threads at once: of one texture, of one level of it or two, with filters of planes and volumes.
 //!
 //! What [`super::sample`] does for one thread, in rows that become vectors; both give the same bits. What is rare is left
 //! to it: the lanes that are not done are told.
@@ -7,12 +7,21 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::coordinate::{AddressMode, Axis, WEIGHT_BITS, WHOLE};
-use super::filter::{self, Adder};
+use super::coordinate::{AddressMode, Axis, WHOLE};
+use super::filter;
 use super::format::Kind;
-use super::sample::{FINEST, is_anisotropic};
-use super::{Channel, Filter, Level, Shape, Texture, lod};
+use super::{Channel, Filter, Level, Shape, Texture};
 use semantics::lanes::{AtLevel, FULL, LaneMask, WARP_SIZE};
+
+mod axes;
+mod cubes;
+mod gather;
+mod levels;
+mod sums;
+
+use axes::Along;
+pub(crate) use cubes::Faces;
+pub(crate) use levels::{Levels, plan};
 
 /// A value of each lane.
 type Row<T> = [T; WARP_SIZE];
@@ -27,6 +36,8 @@ pub(crate) enum Coordinates {
     Floats,
     /// Integers; outside are zeros, or the nearest texel.
     Integers { clamps: bool },
+    /// Floats, and all four texels around are wanted: this channel of them.
+    Gather(usize),
 }
 
 /// The level of detail of all lanes.
@@ -57,54 +68,13 @@ pub(crate) struct Reads<'a> {
     pub detail: Detail<'a>,
 }
 
-/// The memory of a level.
+/// The memory of levels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory<'a> {
     /// The words of the allocation.
     pub words: &'a [AtomicU32],
-    /// The byte at which the level's first texel is.
-    pub start: u64,
-}
-
-/// Bytes of a level at most: places in it have 32 bits.
-const MOST_BYTES: u64 = 1 << 31;
-
-/// The number of the only level that is read, and its bytes; `None` where a read is not plain.
-pub(crate) fn level(texture: &Texture, reads: &Reads<'_>) -> Option<(usize, u64)> {
-    let Texture { image, sampler } = texture;
-    if matches!(image.shape, Shape::Cube | Shape::CubeLayered) || image.format.blocks.is_some() {
-        return None;
-    }
-    let number = match (reads.coordinates, reads.detail) {
-        (Coordinates::Integers { .. }, Detail::Finest) => 0,
-        (Coordinates::Integers { .. }, Detail::Levels(levels)) => {
-            usize::try_from(same(levels, reads.lanes)?).ok()?
-        }
-        (Coordinates::Integers { .. }, Detail::Steps) => return None,
-        (Coordinates::Floats, _) if image.shape == Shape::Linear => return None,
-        (Coordinates::Floats, Detail::Steps) if image.levels.len() > 1 || is_anisotropic(texture) => {
-            return None;
-        }
-        (Coordinates::Floats, _) if sampler.filters() && !kinds(texture).all(Kind::is_plain) => return None,
-        (Coordinates::Floats, detail) => {
-            let steps = match detail {
-                Detail::Levels(levels) if image.levels.len() > 1 => {
-                    lod::steps(f32::from_bits(same(levels, reads.lanes)?))
-                }
-                _ => lod::steps(FINEST),
-            };
-            let levels = lod::levels(steps, sampler, image.levels.len());
-            if levels.fraction != 0 {
-                return None;
-            }
-            levels.first
-        }
-    };
-    let level = image.levels.get(number)?;
-    let [width, height, depth] = level.extent.map(u64::from);
-    let bytes = (depth - 1).checked_mul(level.slice)?.checked_add((height - 1).checked_mul(level.pitch)?)?;
-    let bytes = bytes.checked_add(width * u64::from(image.format.bytes()))?;
-    (bytes <= MOST_BYTES).then_some((number, bytes))
+    /// The bytes at which the levels' first texels are.
+    pub starts: [u64; 2],
 }
 
 /// How channels are read.
@@ -114,17 +84,11 @@ fn kinds(texture: &Texture) -> impl Iterator<Item = Kind> {
     channels.map(|number| Kind::of(image.format, number, sampler.integers, sampler.srgb))
 }
 
-/// What all of these lanes have in common.
-fn same(row: &Row<u32>, lanes: LaneMask) -> Option<u32> {
-    let first = row[lanes.trailing_zeros() as usize % WARP_SIZE];
-    (0..WARP_SIZE).all(|lane| lanes >> lane & 1 == 0 || row[lane] == first).then_some(first)
-}
-
-/// A warp's reads of a level.
+/// A warp's reads of a level, or of two.
 pub(crate) struct Together<'a> {
     pub texture: &'a Texture,
-    /// As [`level`] says.
-    pub level: usize,
+    /// Those of [`plan`], for the lanes that read.
+    pub levels: &'a Levels,
     pub reads: Reads<'a>,
     pub memory: Memory<'a>,
 }
@@ -135,24 +99,23 @@ impl AtLevel for Together<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
+        let is_point = self.texture.sampler.filter == Filter::Point;
         match self.reads.coordinates {
             Coordinates::Integers { clamps } => self.integers(clamps),
-            Coordinates::Floats if self.texture.sampler.filter == Filter::Point => self.floats::<1>(),
-            Coordinates::Floats if self.texture.image.shape == Shape::ThreeD => self.floats::<8>(),
-            Coordinates::Floats => self.floats::<4>(),
+            Coordinates::Gather(channel) => self.gathered(channel),
+            Coordinates::Floats => match (is_point, self.levels.are_mixed()) {
+                (true, false) => self.floats::<1, 1>(),
+                (true, true) => self.floats::<1, 2>(),
+                (false, false) if self.texture.image.shape == Shape::ThreeD => self.floats::<8, 8>(),
+                (false, false) => self.floats::<4, 4>(),
+                (false, true) => self.floats::<4, 8>(),
+            },
         }
     }
 }
 
 /// A texel outside, which is the border's.
 const BORDER: i32 = -1;
-
-/// The texels of one axis: those around a coordinate, and the weight of the second.
-#[derive(Clone, Copy)]
-struct Along {
-    texels: [Row<i32>; 2],
-    fractions: Row<u32>,
-}
 
 /// Where an axis leads.
 #[derive(Clone, Copy)]
@@ -172,130 +135,10 @@ fn mask(holds: impl Fn(usize) -> bool) -> LaneMask {
     mask
 }
 
-/// Texels beyond all images, that a float still holds exactly with what is added to it.
-const BEYOND: f64 = (1u64 << 30) as f64;
-/// The same of normalised coordinates.
-const BEYOND_ONE: f64 = (1u64 << 13) as f64;
-
-impl Axis {
-    /// Where coordinates lie, in texels: as [`Axis::position`] has them. Lanes whose fraction is not told are taken from `done`.
-    #[inline(always)]
-    fn positions(self, x: &Row<u32>, offset: Option<&Row<i32>>, done: &mut LaneMask) -> Row<f64> {
-        let bits = self.bits();
-        let (one, unit) = ((1u64 << bits) as f64, 1.0 / (1u64 << bits) as f64);
-        let mut at = [0.0; WARP_SIZE];
-        for lane in 0..WARP_SIZE {
-            let x = f32::from_bits(x[lane]);
-            // Neither NaN nor what is too small for a normal float.
-            let x = if x.abs() >= f32::MIN_POSITIVE { f64::from(x) } else { 0.0 };
-            at[lane] = (x * one).floor() * unit;
-        }
-        if self.normalized {
-            match self.mode {
-                AddressMode::Wrap | AddressMode::Mirror => {
-                    let period = if self.mode == AddressMode::Wrap { 1.0 } else { 2.0 };
-                    for at in &mut at {
-                        let inside = *at - (*at / period).floor() * period;
-                        *at = if at.is_finite() { inside } else { 0.0 };
-                    }
-                }
-                AddressMode::Clamp => {
-                    for at in &mut at {
-                        *at = at.max(-BEYOND_ONE).min(BEYOND_ONE);
-                    }
-                }
-                AddressMode::Border => {
-                    *done &= mask(|lane| at[lane].abs() < BEYOND_ONE);
-                    for at in &mut at {
-                        *at = at.max(-BEYOND_ONE).min(BEYOND_ONE);
-                    }
-                }
-            }
-            for at in &mut at {
-                *at *= f64::from(self.size);
-            }
-        } else {
-            for at in &mut at {
-                *at = at.max(-BEYOND).min(BEYOND);
-            }
-        }
-        if let Some(offset) = offset {
-            for lane in 0..WARP_SIZE {
-                at[lane] += f64::from(offset[lane]);
-            }
-        }
-        at
-    }
-
-    /// The texels that the mode makes of whole ones: as [`Axis::inside`].
-    #[inline(always)]
-    fn all_inside(self, texels: &Row<f64>) -> Row<i32> {
-        let size = f64::from(self.size);
-        let mut inside = [0; WARP_SIZE];
-        match self.mode {
-            AddressMode::Border => {
-                for lane in 0..WARP_SIZE {
-                    let texel = texels[lane];
-                    let there = texel >= 0.0 && texel < size;
-                    inside[lane] = if there { texel as i32 } else { BORDER };
-                }
-            }
-            AddressMode::Wrap if self.normalized => {
-                for lane in 0..WARP_SIZE {
-                    let texel = texels[lane];
-                    inside[lane] = (texel - (texel / size).floor() * size) as i32;
-                }
-            }
-            AddressMode::Mirror if self.normalized => {
-                for lane in 0..WARP_SIZE {
-                    let texel = texels[lane];
-                    let texel = texel - (texel / (2.0 * size)).floor() * (2.0 * size);
-                    inside[lane] = (if texel < size { texel } else { 2.0 * size - 1.0 - texel }) as i32;
-                }
-            }
-            _ => {
-                for lane in 0..WARP_SIZE {
-                    inside[lane] = texels[lane].max(0.0).min(size - 1.0) as i32;
-                }
-            }
-        }
-        inside
-    }
-
-    /// The nearest texels.
-    #[inline(always)]
-    fn all_nearest(self, positions: &Row<f64>) -> Row<i32> {
-        let mut texels = *positions;
-        for texel in &mut texels {
-            *texel = texel.floor();
-        }
-        self.all_inside(&texels)
-    }
-
-    /// The texels around and the weights of the second ones: as [`Axis::around`].
-    #[inline(always)]
-    fn all_around(self, positions: &Row<f64>) -> Along {
-        let whole = f64::from(WHOLE);
-        let mut texels = [[0.0; WARP_SIZE]; 2];
-        let mut fractions = [0; WARP_SIZE];
-        let clamps = !matches!(self.mode, AddressMode::Border) && !self.repeats();
-        let last = f64::from(self.size) - 1.0;
-        for lane in 0..WARP_SIZE {
-            let from_centre = (positions[lane] * whole + 0.5).floor() - whole / 2.0;
-            let first = (from_centre * (1.0 / whole)).floor();
-            let beyond = clamps && (first < 0.0 || first >= last);
-            let fraction = if beyond { 0.0 } else { from_centre - first * whole };
-            fractions[lane] = fraction as u32;
-            texels[0][lane] = first;
-            texels[1][lane] = first + 1.0;
-        }
-        Along { texels: [self.all_inside(&texels[0]), self.all_inside(&texels[1])], fractions }
-    }
-}
-
 impl Together<'_> {
-    fn level(&self) -> &Level {
-        &self.texture.image.levels[self.level]
+    /// The first level, or the second.
+    fn level(&self, which: usize) -> &Level {
+        &self.texture.image.levels[self.levels.numbers[which]]
     }
 
     /// The number of the layer, or slice, that coordinates do not say.
@@ -313,8 +156,7 @@ impl Together<'_> {
 
     /// Where texels lie.
     #[inline(always)]
-    fn places(&self, [x, y, z]: [&Row<i32>; 3]) -> Places {
-        let level = self.level();
+    fn places(&self, level: &Level, [x, y, z]: [&Row<i32>; 3]) -> Places {
         let texel = self.texture.image.format.bytes();
         // Below `MOST_BYTES`, but where a dimension has one texel: its step does not count then.
         let [pitch, slice] = [level.pitch as u32, level.slice as u32];
@@ -330,8 +172,14 @@ impl Together<'_> {
 
     /// The words of texels, those of lanes that have none being zeros.
     #[inline(always)]
-    fn words<const WORDS: usize>(&self, places: &Places, words: &mut [Row<u32>; WORDS], narrow: u32) {
-        let Memory { words: memory, start } = self.memory;
+    fn words<const WORDS: usize>(
+        &self,
+        places: &Places,
+        start: u64,
+        words: &mut [Row<u32>; WORDS],
+        narrow: u32,
+    ) {
+        let memory = self.memory.words;
         let ones = u32::MAX >> (32 - 8 * narrow);
         let mut load = |lane: usize| {
             let at = start + u64::from(places.bytes[lane]);
@@ -352,16 +200,17 @@ impl Together<'_> {
         }
     }
 
-    /// The texels of each place, as words.
+    /// The texels of each place, as words; `N` of each level.
     #[inline(always)]
-    fn texels<const N: usize>(&self, places: &[Places; N]) -> [[Row<u32>; 4]; N] {
-        let mut texels = [[[0; WARP_SIZE]; 4]; N];
-        for (places, texel) in places.iter().zip(&mut texels) {
-            match self.texture.image.format.bytes() {
-                narrow @ (1 | 2) => self.words::<1>(places, texel.first_chunk_mut().expect("four"), narrow),
-                4 => self.words::<1>(places, texel.first_chunk_mut().expect("four"), 4),
-                8 => self.words::<2>(places, texel.first_chunk_mut().expect("four"), 4),
-                _ => self.words::<4>(places, texel, 4),
+    fn texels<const N: usize, const ALL: usize>(&self, places: &[Places; ALL]) -> [[Row<u32>; 4]; ALL] {
+        let mut texels = [[[0; WARP_SIZE]; 4]; ALL];
+        for (number, (places, texel)) in places.iter().zip(&mut texels).enumerate() {
+            let start = self.memory.starts[number / N];
+            let bytes = self.texture.image.format.bytes();
+            match bytes {
+                1 | 2 | 4 => self.words::<1>(places, start, texel.first_chunk_mut().expect("four"), bytes),
+                8 => self.words::<2>(places, start, texel.first_chunk_mut().expect("four"), 4),
+                _ => self.words::<4>(places, start, texel, 4),
             }
         }
         texels
@@ -414,7 +263,7 @@ impl Together<'_> {
             if !counts {
                 continue;
             }
-            let size = image.levels[self.level].extent[axis] as i32;
+            let size = self.level(0).extent[axis] as i32;
             for lane in 0..WARP_SIZE {
                 let at = if is_layer {
                     self.reads.layers.map_or(0, |layers| layers[lane]) as i32
@@ -427,9 +276,9 @@ impl Together<'_> {
                 texels[lane] = if inside || clamps { nearest } else { BORDER };
             }
         }
-        let mut places = self.places([&axes[0], &axes[1], &axes[2]]);
+        let mut places = self.places(self.level(0), [&axes[0], &axes[1], &axes[2]]);
         places.there &= self.reads.lanes;
-        let [texels] = self.texels(&[places]);
+        let [texels] = self.texels::<1, 1>(&[places]);
         let mut results = image.format.missing().map(|word| [word; WARP_SIZE]);
         for (number, (result, kind)) in results.iter_mut().zip(kinds(self.texture)).enumerate() {
             *result = kind.results(&self.values(kind, number, &texels, &places, 0));
@@ -445,61 +294,90 @@ impl Together<'_> {
         (results, FULL)
     }
 
-    /// Reads of float coordinates, of so many texels: the nearest, those around on a plane, and in a volume.
+    /// The texels around all coordinates in a level, by axis, and the weights of the second ones; the nearest where that is all.
     #[inline(always)]
-    fn floats<const N: usize>(&self) -> (Results, LaneMask) {
+    fn along(&self, level: &Level, nearest: bool, done: &mut LaneMask) -> [Along; 3] {
         let Texture { image, sampler } = self.texture;
-        let level = self.level();
-        let mut done = FULL;
         let is_row = image.shape == Shape::OneDLayered;
+        let is_cube = matches!(image.shape, Shape::Cube | Shape::CubeLayered);
         let dimensions = if image.shape == Shape::ThreeD { 3 } else { 2 };
         let layers = self.layers();
-        let mut along = [Along { texels: [layers; 2], fractions: [0; WARP_SIZE] }; 3];
+        let mut along = [Along { texels: [layers; 2], fractions: [0; WARP_SIZE], inside: FULL }; 3];
         for (axis, along) in along.iter_mut().enumerate().take(dimensions) {
             // A row has nothing above or below it.
             let has_rows = axis == 0 || !is_row;
-            let mode = if has_rows { sampler.address[axis] } else { AddressMode::Clamp };
-            let of = Axis { size: level.extent[axis], mode, normalized: sampler.normalized };
+            let clamps = !has_rows || sampler.seamless;
+            let mode = if clamps { AddressMode::Clamp } else { sampler.address[axis] };
+            let of = Axis { size: level.extent[axis], mode, normalized: sampler.normalized || is_cube };
             let at = if has_rows { &self.reads.at[axis] } else { &[0; WARP_SIZE] };
             let offset = self.reads.offsets.map(|offsets| &offsets[axis]);
-            let positions = of.positions(at, offset, &mut done);
-            if N == 1 {
+            let positions = of.positions(at, offset, done);
+            if nearest {
                 along.texels[0] = of.all_nearest(&positions);
             } else {
                 *along = of.all_around(&positions);
             }
         }
-        let mut weights = [[WHOLE; WARP_SIZE]; N];
-        let mut places = [Places { bytes: [0; WARP_SIZE], there: 0 }; N];
-        let mut met = [FULL; N];
-        if N > 1 {
-            for lane in 0..WARP_SIZE {
-                let of_lane = filter::weights(WHOLE, [0, 1, 2].map(|axis| along[axis].fractions[lane]));
-                for (row, weight) in weights.iter_mut().zip(of_lane) {
-                    row[lane] = weight;
-                }
-            }
-            for (number, met) in met.iter_mut().enumerate() {
-                let second = [number & 1, number >> 1 & 1, number >> 2];
-                *met = mask(|lane| (0..3).all(|axis| second[axis] == 0 || along[axis].fractions[lane] != 0));
-            }
+        if sampler.seamless && !nearest {
+            // What lies over an edge is on another face.
+            *done &= along[0].inside & along[1].inside;
         }
-        for (number, places) in places.iter_mut().enumerate() {
-            let texels = [0, 1, 2].map(|axis| &along[axis].texels[number >> axis & 1]);
-            *places = self.places(texels);
+        along
+    }
+
+    /// Reads of float coordinates, of so many texels of each level, and of all: the nearest, those around on a plane, and in a
+    /// volume.
+    #[inline(always)]
+    fn floats<const N: usize, const ALL: usize>(&self) -> (Results, LaneMask) {
+        let Texture { image, sampler } = self.texture;
+        let mut done = FULL;
+        let mut weights = [[WHOLE; WARP_SIZE]; ALL];
+        let mut places = [Places { bytes: [0; WARP_SIZE], there: 0 }; ALL];
+        let mut met = [FULL; ALL];
+        for which in 0..ALL / N {
+            let level = self.level(which);
+            let along = self.along(level, N == 1, &mut done);
+            let mut parts = [WHOLE; WARP_SIZE];
+            let mut counts = FULL;
+            if ALL > N {
+                for (part, &second) in parts.iter_mut().zip(&self.levels.fractions) {
+                    *part = if which == 0 { WHOLE - second } else { second };
+                }
+                counts = mask(|lane| parts[lane] != 0);
+            }
+            let corners = which * N..which * N + N;
+            if N > 1 {
+                for lane in 0..WARP_SIZE {
+                    let fractions = [0, 1, 2].map(|axis| along[axis].fractions[lane]);
+                    let of_lane = filter::weights(parts[lane], fractions);
+                    for (row, weight) in weights[corners.clone()].iter_mut().zip(of_lane) {
+                        row[lane] = weight;
+                    }
+                }
+            } else {
+                weights[which] = parts;
+            }
+            for number in 0..N {
+                let second = [number & 1, number >> 1 & 1, number >> 2];
+                let covers = |axis: usize, lane: usize| second[axis] == 0 || along[axis].fractions[lane] != 0;
+                met[corners.start + number] =
+                    if N > 1 { mask(|lane| (0..3).all(|axis| covers(axis, lane))) & counts } else { counts };
+                let texels = [0, 1, 2].map(|axis| &along[axis].texels[second[axis]]);
+                places[corners.start + number] = self.places(level, texels);
+            }
         }
         // What is read is met and there; what is met alone is the border.
         let mut read = places;
         for (read, met) in read.iter_mut().zip(met) {
             read.there &= met & self.reads.lanes;
         }
-        let texels = self.texels(&read);
+        let texels = self.texels::<N, ALL>(&read);
         let filters = sampler.filters();
         let mut results = image.format.missing().map(|word| [word; WARP_SIZE]);
         for (number, (result, kind)) in results.iter_mut().zip(kinds(self.texture)).enumerate() {
             let border = kind.border(sampler.border[number]);
-            let mut values = [[0; WARP_SIZE]; N];
-            for corner in 0..N {
+            let mut values = [[0; WARP_SIZE]; ALL];
+            for corner in 0..ALL {
                 values[corner] = self.values(kind, number, &texels[corner], &places[corner], border);
                 if met[corner] != FULL {
                     for (lane, value) in values[corner].iter_mut().enumerate() {
@@ -510,157 +388,12 @@ impl Together<'_> {
                 }
             }
             if filters {
-                done &= kind.all_filtered(&weights, &values, result);
+                done &= kind.all_filtered::<N, ALL>(&weights, &values, result);
             } else {
                 *result = kind.results(&values[0]);
             }
         }
         (results, done)
-    }
-}
-
-impl Kind {
-    /// Does something with a kind that the compiler knows, so that loops over lanes do not ask.
-    #[inline(always)]
-    fn known<T>(self, body: impl Fn(Kind) -> T) -> T {
-        match self {
-            Self::Unsigned(1) => body(Self::Unsigned(1)),
-            Self::Unsigned(_) => body(Self::Unsigned(2)),
-            Self::Signed(1) => body(Self::Signed(1)),
-            Self::Signed(_) => body(Self::Signed(2)),
-            Self::Half => body(Self::Half),
-            // Both are what their bits are.
-            Self::Single | Self::Integer(Channel::Unsigned(_) | Channel::Signed(4)) => body(Self::Single),
-            kind => body(kind),
-        }
-    }
-
-    /// What reads give for values alone: as [`Kind::result`].
-    #[inline(always)]
-    fn results(self, values: &Row<u32>) -> Row<u32> {
-        self.known(
-            #[inline(always)]
-            |kind| {
-                let mut results = [0; WARP_SIZE];
-                for lane in 0..WARP_SIZE {
-                    results[lane] = kind.result(values[lane]);
-                }
-                results
-            },
-        )
-    }
-
-    /// What reads give for weighted values, and the lanes that are done: as [`Kind::filtered`] of plain kinds.
-    #[inline(always)]
-    fn all_filtered<const N: usize>(
-        self,
-        weights: &[Row<u32>; N],
-        values: &[Row<u32>; N],
-        results: &mut Row<u32>,
-    ) -> LaneMask {
-        match self {
-            Self::Single => return Adder::SINGLE.all::<N, true>(weights, values, results),
-            Self::Half => return Adder::HALF.all::<N, false>(weights, values, results),
-            _ => {}
-        }
-        let mut sums = [0i64; WARP_SIZE];
-        for (weights, values) in weights.iter().zip(values) {
-            for lane in 0..WARP_SIZE {
-                sums[lane] += i64::from(weights[lane] as i32 * values[lane] as i32);
-            }
-        }
-        *results = self.known(
-            #[inline(always)]
-            |kind| {
-                let mut results = [0; WARP_SIZE];
-                for lane in 0..WARP_SIZE {
-                    results[lane] = kind.fraction(sums[lane], WEIGHT_BITS);
-                }
-                results
-            },
-        );
-        FULL
-    }
-}
-
-impl Adder {
-    /// Sums of weighted floats, rounded to as many digits, and the lanes that are done: neither infinities nor NaN. `FLUSHES`:
-    /// of f32, what is below the normal ones counts as nothing.
-    #[inline(always)]
-    fn all<const N: usize, const FLUSHES: bool>(
-        self,
-        weights: &[Row<u32>; N],
-        values: &[Row<u32>; N],
-        results: &mut Row<u32>,
-    ) -> LaneMask {
-        let digits = self.digits as i32;
-        let below = self.guard as i32 + digits - 1;
-        // Biased exponents of the smallest normal numbers.
-        let smallest = if FLUSHES { 1 } else { 127 + filter::SMALLEST_HALF };
-        let power = |exponent: i32| f64::from_bits(((exponent + 1023) as u64) << 52);
-        let mut usual = [true; WARP_SIZE];
-        for lane in 0..WARP_SIZE {
-            let mut sums = [0.0; 2];
-            let mut exponents = [0; 2];
-            let mut seen = [false; 2];
-            let mut negative = true;
-            let mut is_usual = true;
-            for slice in 0..N.div_ceil(4) {
-                let corners = 4 * slice..N.min(4 * slice + 4);
-                let mut largest = 0;
-                for corner in corners.clone() {
-                    let size = values[corner][lane] & 0x7fff_ffff;
-                    is_usual &= size < 0x7f80_0000;
-                    let counts = weights[corner][lane] != 0 && (!FLUSHES || size >= 0x0080_0000);
-                    largest = largest.max(if counts { size } else { 0 });
-                    negative &= weights[corner][lane] == 0 || values[corner][lane] >> 31 != 0;
-                }
-                let exponent = ((largest >> 23) as i32).max(smallest) - 127;
-                let scale = power(below - exponent);
-                let mut sum = 0.0;
-                for corner in corners {
-                    let bits = values[corner][lane];
-                    let counts = !FLUSHES || bits & 0x7fff_ffff >= 0x0080_0000;
-                    let value = f64::from(f32::from_bits(bits));
-                    let value = if counts { value } else { 0.0 };
-                    sum += (value * scale).trunc() * f64::from(weights[corner][lane]);
-                }
-                sums[slice] = sum;
-                exponents[slice] = exponent;
-                seen[slice] = largest != 0;
-            }
-            // In units of the last bit of weights.
-            let unit = |exponent: i32| power(exponent - below - WEIGHT_BITS as i32);
-            let mut sum = sums[0] * unit(exponents[0]);
-            if N > 4 {
-                let second = sums[1] * unit(exponents[1]);
-                let largest = exponents[0].max(exponents[1]);
-                let last = self.aligned(largest);
-                let together = (sum * power(-last)).floor() + (second * power(-last)).floor();
-                let together = together * power(last);
-                sum = if seen[0] & seen[1] {
-                    together
-                } else if seen[0] {
-                    sum
-                } else {
-                    second
-                };
-            }
-            let size = sum.abs();
-            let first = (size.to_bits() >> 52) as i32 - 1023;
-            let mut last = first - digits + 1;
-            if !FLUSHES {
-                last = last.max(filter::SMALLEST_HALF - digits + 1);
-            }
-            let rounded = (size * power(-last) + 0.5).floor() * power(last);
-            let rounded = if FLUSHES && rounded < f64::from(f32::MIN_POSITIVE) { 0.0 } else { rounded };
-            let rounded = if !FLUSHES && rounded >= 65536.0 { f64::INFINITY } else { rounded };
-            let sign = u32::from(if size == 0.0 { negative } else { sum < 0.0 }) << 31;
-            let rounded = if size == 0.0 { 0.0 } else { rounded };
-            results[lane] = sign | (rounded as f32).to_bits();
-            usual[lane] = is_usual;
-        }
-        mask(|lane| usual[lane])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Warps' reads beside those of each thread alone.
 
 use super::*;
-use crate::texture::sample::{Fetch, Lod, Texels, fetch, integer};
+use crate::texture::sample::{Fetch, Lod, Texels, fetch, gather, integer};
 use crate::texture::{Channel, Format, Image, Sampler, Whole};
 use semantics::lanes::SimdLevel;
 
@@ -96,7 +96,10 @@ fn random_texture(random: &mut Random) -> (Texture, Vec<AtomicU32>) {
         Shape::ThreeD,
         Shape::OneDLayered,
         Shape::TwoDLayered,
+        Shape::Cube,
+        Shape::CubeLayered,
     ]);
+    let is_cube = matches!(shape, Shape::Cube | Shape::CubeLayered);
     let channel = if random.happens(2) { Channel::Float(4) } else { random.one_of(CHANNELS) };
     let channels = if channel == Channel::Packed { 4 } else { random.one_of([1, 2, 4]) };
     let format = Format { opaque: random.happens(8), ..Format::plain(channel, channels) };
@@ -107,11 +110,13 @@ fn random_texture(random: &mut Random) -> (Texture, Vec<AtomicU32>) {
         Shape::OneD => [width, 1, 1],
         Shape::TwoD => [width, height, 1],
         Shape::OneDLayered => [width, 1, depth],
+        Shape::Cube => [height, height, 6],
+        Shape::CubeLayered => [height, height, 6 * depth],
         _ => [width.min(40), height, depth],
     };
     let mut levels = Vec::new();
     let mut base = 64;
-    for number in 0..random.one_of([1, 1, 1, 3]) {
+    for number in 0..random.one_of([1, 3, 4, 4]) {
         let half = |size: u32| (size >> number).max(1);
         let extent = [
             half(extent[0]),
@@ -140,9 +145,9 @@ fn random_texture(random: &mut Random) -> (Texture, Vec<AtomicU32>) {
         normalized: random.happens(2),
         integers: random.happens(3),
         srgb: random.happens(4),
-        seamless: false,
+        seamless: is_cube && random.happens(2),
         bias: random.one_of([0.0, 0.0, 0.5]),
-        clamp: [0.0, random.one_of([0.0, 1.0, 2.0])],
+        clamp: [0.0, random.one_of([0.0, 2.0, 3.0, 3.0])],
         border: [border(random), border(random), border(random), border(random)],
         anisotropy: random.one_of([0, 1, 8]),
     };
@@ -167,6 +172,10 @@ fn alone(texture: &Texture, reads: &Reads<'_>, lane: usize, words: &[AtomicU32])
             let moved = [0, 1, 2].map(|axis| (at[axis] as i32).wrapping_add(offset[axis]));
             integer(texture, moved, layer, level, clamps, &mut texels)
         }
+        Coordinates::Gather(channel) => {
+            let read = Fetch { at: at.map(f32::from_bits), layer, offset, lod: Lod::Finest };
+            gather(texture, &read, channel, &mut texels)
+        }
         Coordinates::Floats => {
             let lod = match reads.detail {
                 Detail::Finest => Lod::Finest,
@@ -182,12 +191,15 @@ fn alone(texture: &Texture, reads: &Reads<'_>, lane: usize, words: &[AtomicU32])
 #[test]
 fn warps_read_what_their_threads_would_alone() {
     let mut random = Random(2611);
-    let (mut plain, mut lanes) = (0, 0);
-    for _ in 0..1500 {
+    // Reads that are plain, lanes in all, and those of two levels, of cubes, and of gathers.
+    let (mut plain, mut lanes, mut mixed, mut faced, mut gathered) = (0, 0, 0, 0, 0);
+    for _ in 0..4000 {
         let (texture, words) = random_texture(&mut random);
         let extent = texture.image.levels[0].extent;
-        let coordinates = match random.below(4) {
+        let is_cube = matches!(texture.image.shape, Shape::Cube | Shape::CubeLayered);
+        let coordinates = match random.below(6) {
             0 => Coordinates::Integers { clamps: random.happens(2) },
+            1 => Coordinates::Gather(random.below(texture.image.format.channels.into()) as usize),
             _ => Coordinates::Floats,
         };
         let mut at = [[0; WARP_SIZE]; 3];
@@ -196,7 +208,8 @@ fn warps_read_what_their_threads_would_alone() {
                 let size = extent[axis];
                 *word = match coordinates {
                     Coordinates::Integers { .. } => random.below(size + 4).wrapping_sub(2),
-                    Coordinates::Floats => random
+                    _ if is_cube => (random.coordinate(2.0) - 1.0).to_bits(),
+                    _ => random
                         .coordinate(if texture.sampler.normalized { 1.0 } else { size as f32 })
                         .to_bits(),
                 };
@@ -207,11 +220,14 @@ fn warps_read_what_their_threads_would_alone() {
             std::array::from_fn(|_| std::array::from_fn(|_| random.below(16) as i32 - 8));
         let level = match coordinates {
             Coordinates::Integers { .. } => random.below(2),
-            Coordinates::Floats => random.one_of([0.0f32, 1.0, 0.25, 7.0]).to_bits(),
+            _ => random.one_of([0.0f32, 1.0, 0.25, 1.7, 7.0]).to_bits(),
         };
-        let levels = [level; WARP_SIZE];
-        let detail = match random.below(3) {
-            0 => Detail::Levels(&levels),
+        let mut levels = [level; WARP_SIZE];
+        if coordinates == Coordinates::Floats && random.happens(2) {
+            levels = std::array::from_fn(|_| (random.fraction() * 4.5 - 0.5).to_bits());
+        }
+        let detail = match random.below(4) {
+            0 | 2 => Detail::Levels(&levels),
             1 if coordinates == Coordinates::Floats => Detail::Steps,
             _ => Detail::Finest,
         };
@@ -223,21 +239,38 @@ fn warps_read_what_their_threads_would_alone() {
             offsets: random.happens(3).then_some(&offsets),
             detail,
         };
-        let Some((number, bytes)) = super::level(&texture, &reads) else { continue };
+        let faces = Faces::of(&texture, &at, reads.layers, reads.lanes);
+        let mut placed = reads;
+        if is_cube {
+            placed = Reads { lanes: faces.lanes, at: &faces.at, layers: Some(&faces.layers), ..reads };
+        }
+        let Some(plan) = plan(&texture, &placed) else { continue };
         plain += 1;
-        let start = texture.image.levels[number].base;
-        assert!(start + bytes <= 4 * words.len() as u64);
-        for level in [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512] {
-            let memory = Memory { words: &words, start };
-            let (results, done) = level.run(Together { texture: &texture, level: number, reads, memory });
-            for lane in (0..WARP_SIZE).filter(|lane| reads.lanes & done & 1 << lane != 0) {
-                let expected = alone(&texture, &reads, lane, &words);
-                let found = results.map(|row| row[lane]);
-                let at = at.map(|row| f32::from_bits(row[lane]));
-                assert_eq!(found, expected, "{level:?}, lane {lane} at {at:?}: {texture:#?} {reads:?}");
-                lanes += 1;
+        let mut rest = placed.lanes;
+        while rest != 0 {
+            let Some(levels) = plan.levels(&texture, rest) else { break };
+            rest &= !levels.lanes;
+            let starts = levels.numbers.map(|number| texture.image.levels[number].base);
+            assert!((0..2).all(|which| starts[which] + levels.bytes[which] <= 4 * words.len() as u64));
+            for level in [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512] {
+                let memory = Memory { words: &words, starts };
+                let placed = Reads { lanes: levels.lanes, ..placed };
+                let (results, done) =
+                    level.run(Together { texture: &texture, levels: &levels, reads: placed, memory });
+                for lane in (0..WARP_SIZE).filter(|lane| placed.lanes & done & 1 << lane != 0) {
+                    let expected = alone(&texture, &reads, lane, &words);
+                    let found = results.map(|row| row[lane]);
+                    let at = at.map(|row| f32::from_bits(row[lane]));
+                    assert_eq!(found, expected, "{level:?}, lane {lane} at {at:?}: {texture:#?} {reads:?}");
+                    lanes += 1;
+                    mixed += u32::from(levels.fractions[lane] != 0);
+                    faced += u32::from(is_cube);
+                    gathered += u32::from(matches!(coordinates, Coordinates::Gather(_)));
+                }
             }
         }
     }
-    assert!(plain > 900 && lanes > 50_000, "{plain} reads are plain, {lanes} lanes");
+    let counts = [lanes, mixed, faced, gathered];
+    assert!(plain > 2400 && lanes > 150_000, "{plain} reads are plain, lanes: {counts:?}");
+    assert!(mixed > 5_000 && faced > 10_000 && gathered > 10_000, "lanes: {counts:?}");
 }
