@@ -3,8 +3,9 @@
 mod support;
 
 use support::copies::Aligned;
-use support::recorded::{Driver, Given, Random, check};
+use support::recorded::{Driver, Given, check};
 use support::{at, out};
+use testkit::random::Random;
 
 /// Bytes of elements, in the order of `CUtensorMapDataType`.
 const SIZES: [u64; 13] = [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4];
@@ -53,11 +54,11 @@ impl Call {
     /// A call that a driver takes, mostly.
     fn good(random: &mut Random, function: Function) -> Call {
         let images = function != Function::Tiled;
-        let interleave = if random.once_in(4) { random.of(&[1, 2]) } else { 0 };
+        let interleave = if random.once_in(4) { random.pick(&[1, 2]) } else { 0 };
         let rank = random.within(if images || interleave != 0 { 3 } else { 1 }, 5) as usize;
         let element = random.below(13) as usize;
         let size = SIZES[element];
-        let swizzle = random.of(&[0, 0, 1, 2, 3]);
+        let swizzle = random.pick(&[0, 0, 1, 2, 3]);
         let span = [256u64, 32, 64, 128][swizzle as usize];
         let row = (16 * random.within(1, (span / 16) as i64) as u64).min(256 * size);
         let mut call = Call {
@@ -94,37 +95,39 @@ impl Call {
         let rank = self.rank.clamp(1, 5) as usize;
         let dimension = random.below(rank as u64) as usize;
         match random.below(16) {
-            0 => self.element = random.of(&[0, 4, 8, 12, 13, 14, 15, 16, 17, 100, u32::MAX]),
-            1 => self.rank = random.of(&[0, 1, 2, 3, 4, 5, 6, 100]),
+            0 => self.element = random.pick(&[0, 4, 8, 12, 13, 14, 15, 16, 17, 100, u32::MAX]),
+            1 => self.rank = random.pick(&[0, 1, 2, 3, 4, 5, 6, 100]),
             2 => {
                 let offsets = [1, 4, 8, 16, 32, 1 << 40, 1 << 56, (1 << 63) + 8];
-                self.address = random.of(&[0, self.address]).wrapping_add(random.of(&offsets));
+                self.address = random.pick(&[0, self.address]).wrapping_add(random.pick(&offsets));
             }
             3 => {
                 let values = [0, 1, 1 << 31, u32::MAX.into(), 1 << 32, (1 << 32) + 1, 1 << 40, u64::MAX];
-                self.extents[dimension] = random.of(&values);
+                self.extents[dimension] = random.pick(&values);
             }
             4 => {
                 let values =
                     [0, 1, 8, 16, 32, 48, 240, 1 << 39, (1 << 40) - 32, (1 << 40) - 16, 1 << 40, 1 << 63];
-                self.strides[dimension.saturating_sub(1)] = random.of(&values);
+                self.strides[dimension.saturating_sub(1)] = random.pick(&values);
             }
-            5 => self.tile[dimension] = random.of(&[0, 1, 2, 3, 16, 64, 255, 256, 257, 1 << 16, u32::MAX]),
-            6 => self.steps[dimension] = random.of(&[0, 1, 2, 3, 7, 8, 9, 16, u32::MAX]),
-            7 => self.interleave = random.of(&[0, 1, 2, 3, 100]),
-            8 => self.swizzle = random.of(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 100]),
-            9 => self.promotion = random.of(&[0, 1, 2, 3, 4, 100]),
-            10 => self.fill = random.of(&[0, 1, 2, 3, 100]),
-            11 => self.channels = random.of(&[0, 1, 4, 8, 16, 48, 64, 128, 255, 256, 257, 1 << 16, u32::MAX]),
-            12 => self.pixels = random.of(&[0, 1, 255, 256, 257, 512, 1023, 1024, 1025, u32::MAX]),
+            5 => self.tile[dimension] = random.pick(&[0, 1, 2, 3, 16, 64, 255, 256, 257, 1 << 16, u32::MAX]),
+            6 => self.steps[dimension] = random.pick(&[0, 1, 2, 3, 7, 8, 9, 16, u32::MAX]),
+            7 => self.interleave = random.pick(&[0, 1, 2, 3, 100]),
+            8 => self.swizzle = random.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 100]),
+            9 => self.promotion = random.pick(&[0, 1, 2, 3, 4, 100]),
+            10 => self.fill = random.pick(&[0, 1, 2, 3, 100]),
+            11 => {
+                self.channels = random.pick(&[0, 1, 4, 8, 16, 48, 64, 128, 255, 256, 257, 1 << 16, u32::MAX])
+            }
+            12 => self.pixels = random.pick(&[0, 1, 255, 256, 257, 512, 1023, 1024, 1025, u32::MAX]),
             13 => {
-                let limit = random.of(&[1 << 3, 1 << 4, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 30]);
-                let corner = random.of(&[-limit - 1, -limit, limit - 1, limit]);
+                let limit = random.pick(&[1 << 3, 1 << 4, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 30]);
+                let corner = random.pick(&[-limit - 1, -limit, limit - 1, limit]);
                 let at = random.below(3) as usize;
                 let corners = if random.once_in(2) { &mut self.lower } else { &mut self.upper };
                 corners[at] = corner;
             }
-            14 => self.mode = random.of(&[0, 1, 2, 3, 100]),
+            14 => self.mode = random.pick(&[0, 1, 2, 3, 100]),
             // NVIDIA's driver reads the lists of im2col even if they are null.
             _ if self.function == Function::Tiled => self.null |= 1 << random.below(POINTERS),
             _ => {}

@@ -5,7 +5,8 @@ mod support;
 
 use std::fmt::Write as _;
 
-use support::recorded::{Driver, Given, Random, check};
+use support::recorded::{Driver, Given, check};
+use testkit::random::Random;
 
 /// Bytes of dynamic shared memory, and where they begin.
 const SHARED: u32 = 40 << 10;

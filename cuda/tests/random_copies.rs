@@ -6,8 +6,9 @@ mod support;
 use std::fmt::Write as _;
 
 use support::copies::{Aligned, BULK, REDUCTIONS, module};
-use support::recorded::{Driver, Given, Random, check};
+use support::recorded::{Driver, Given, check};
 use support::{at, out};
+use testkit::random::Random;
 
 /// Bytes of elements, in the order of `CUtensorMapDataType`.
 const SIZES: [u64; 13] = [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4];
@@ -123,14 +124,14 @@ impl Copy {
         };
         let outwards = what == What::Load;
         let im2col = random.once_in(4);
-        let interleave = if random.once_in(4) { random.of(&[1, 2]) } else { 0 };
+        let interleave = if random.once_in(4) { random.pick(&[1, 2]) } else { 0 };
         let rank = random.within(if im2col || interleave != 0 { 3 } else { 1 }, 5) as usize;
         let element = match what {
-            What::Reduce(which) => random.of(REDUCTIONS[which].1),
+            What::Reduce(which) => random.pick(REDUCTIONS[which].1),
             _ => random.below(13) as usize,
         };
         let size = SIZES[element];
-        let swizzle = random.of(&[0, 0, 1, 2, 3]);
+        let swizzle = random.pick(&[0, 0, 1, 2, 3]);
         let span = [256u64, 32, 64, 128][swizzle as usize];
         // Sixteen bytes and more.
         let row = (16 * random.within(1, (span / 16) as i64) as u64).min(256 * size);
@@ -196,14 +197,14 @@ impl Copy {
                 1 => copy.strides[0] += 8,
                 2 => copy.tile[0] += 1,
                 3 => copy.fill = 1,
-                4 => copy.steps[random.below(5) as usize] = random.of(&[0, 9]),
-                5 => copy.tile[random.below(5) as usize] = random.of(&[0, 257]),
+                4 => copy.steps[random.below(5) as usize] = random.pick(&[0, 9]),
+                5 => copy.tile[random.below(5) as usize] = random.pick(&[0, 257]),
                 6 => {
                     let limit = [1 << 15, 1 << 7, 1 << 4][rank.max(3) - 3];
-                    copy.lower[0] = random.of(&[-limit - 1, limit]);
+                    copy.lower[0] = random.pick(&[-limit - 1, limit]);
                 }
-                7 => copy.pixels = random.of(&[0, 1025]),
-                _ => copy.swizzle = random.of(&[1, 4, 7]),
+                7 => copy.pixels = random.pick(&[0, 1025]),
+                _ => copy.swizzle = random.pick(&[1, 4, 7]),
             }
         }
         copy

@@ -6,8 +6,9 @@ mod support;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use support::recorded::{Driver, Given, Random, check};
+use support::recorded::{Driver, Given, check};
 use support::{at, out};
+use testkit::random::Random;
 
 /// Threads of a launch.
 const THREADS: usize = 512;
@@ -134,23 +135,23 @@ impl Case {
             0..6 => Access::Read,
             6 | 7 => Access::Level,
             8 | 9 => Access::Gradient,
-            10 | 11 => Access::Gather(random.of(&['r', 'g', 'b', 'a'])),
+            10 | 11 => Access::Gather(random.pick(&['r', 'g', 'b', 'a'])),
             12 | 13 => Access::Load,
             14 => Access::Store,
-            _ => Access::Reduce(random.of(&[
+            _ => Access::Reduce(random.pick(&[
                 "add.u32", "add.s32", "min.u32", "max.u32", "min.s32", "max.s32", "and.b32", "or.b32",
             ])),
         };
         let shape = match access {
-            Access::Gather(_) => random.of(&[Shape::TwoD, Shape::TwoDLayers]),
-            Access::Reduce(_) => random.of(&[Shape::OneD, Shape::TwoD, Shape::ThreeD]),
-            Access::Load | Access::Store => random.of(&Shape::ARRAYS[..5]),
-            Access::Read if random.once_in(8) => random.of(&[Shape::Linear, Shape::Pitched]),
-            _ => random.of(&Shape::ARRAYS),
+            Access::Gather(_) => random.pick(&[Shape::TwoD, Shape::TwoDLayers]),
+            Access::Reduce(_) => random.pick(&[Shape::OneD, Shape::TwoD, Shape::ThreeD]),
+            Access::Load | Access::Store => random.pick(&Shape::ARRAYS[..5]),
+            Access::Read if random.once_in(8) => random.pick(&[Shape::Linear, Shape::Pitched]),
+            _ => random.pick(&Shape::ARRAYS),
         };
         let (format, channels) = match access {
             Access::Reduce(_) => (2, 1),
-            _ => (random.below(8) as usize, random.of(&[1, 2, 4])),
+            _ => (random.below(8) as usize, random.pick(&[1, 2, 4])),
         };
         let width = random.within(1, 20) as u64;
         let layers = random.within(1, 4) as u64;
@@ -183,7 +184,7 @@ impl Case {
             flags |= 0x10;
         }
         if random.once_in(16) {
-            flags |= random.of(&[0x20, 0x40, 1, 2]);
+            flags |= random.pick(&[0x20, 0x40, 1, 2]);
         }
         let one = random.below(4) as u32;
         let address = if random.once_in(2) { [one; 3] } else { [0; 3].map(|_| random.below(4) as u32) };
@@ -200,13 +201,13 @@ impl Case {
             address,
             filter: u32::from(linear && !integers),
             flags,
-            anisotropy: if access == Access::Gradient { random.of(&[0, 0, 1, 2, 4, 16]) } else { 0 },
+            anisotropy: if access == Access::Gradient { random.pick(&[0, 0, 1, 2, 4, 16]) } else { 0 },
             mipmap_filter: random.below(2) as u32,
             bias: if random.once_in(2) { unit(&mut random) } else { 0.0 },
             clamp: if random.once_in(2) { [low, high] } else { [0.0, 16.0] },
             border: [0.0; 4].map(|_| if random.once_in(4) { 0.0 } else { unit(&mut random) }),
             integers,
-            outside: if access == Access::Store { "zero" } else { random.of(&["clamp", "zero"]) },
+            outside: if access == Access::Store { "zero" } else { random.pick(&["clamp", "zero"]) },
             seed,
         }
     }
@@ -413,7 +414,7 @@ impl Case {
 
     fn coordinate(&self, random: &mut Random, extent: i64) -> f32 {
         if random.once_in(100) {
-            return random.of(&[f32::NAN, f32::INFINITY, -1e30, 3e9, -0.0, 1e-40, 65536.5]);
+            return random.pick(&[f32::NAN, f32::INFINITY, -1e30, 3e9, -0.0, 1e-40, 65536.5]);
         }
         let unit = random.next() as u32 as f32 / u32::MAX as f32;
         let wide = if self.flags & 2 != 0 { 4.0 * unit - 1.5 } else { (extent + 8) as f32 * unit - 4.0 };

@@ -7,26 +7,7 @@ use memory_model::program::{LocId, MemOrder, Proxy, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ z >> 31) % n.max(1) as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-}
+use testkit::random::Random;
 
 /// What a thread does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,7 +28,7 @@ struct Program {
 
 /// A random program. `bytes` has threads of a warp use single bytes of one word besides.
 fn program(seed: u64, bytes: bool) -> Program {
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     let shape = Shape::line(1 + random.below(3) as u32, 1 + random.below(2) as u32);
     let ctas = 2 + random.below(2) as u32;
     let count = ctas * shape.threads_per_cta;
@@ -56,17 +37,17 @@ fn program(seed: u64, bytes: bool) -> Program {
     let mut threads = vec![Vec::new(); count as usize];
     let mut barriers: Vec<(u32, Vec<u32>, Vec<u32>)> = Vec::new();
     for _ in 0..(4 + random.below(16)) {
-        let t = random.below(count as usize);
+        let t = random.below(count.into()) as usize;
         let scope = |random: &mut Random| match random.below(100) {
-            n if n < wide => [Scope::Gpu, Scope::Sys][random.below(2)],
-            _ => [Scope::Cta, Scope::Cluster][random.below(2)],
+            n if n < wide => random.pick(&[Scope::Gpu, Scope::Sys]),
+            _ => random.pick(&[Scope::Cta, Scope::Cluster]),
         };
         if random.chance(12) {
             let cta = t as u32 / shape.threads_per_cta;
             let first = cta * shape.threads_per_cta;
             let mut arriving: Vec<u32> = (first..first + shape.threads_per_cta).collect();
             if random.chance(40) {
-                let keep = random.below(arriving.len());
+                let keep = random.below(arriving.len() as u64) as usize;
                 arriving = vec![arriving[keep], arriving[(keep + 1) % arriving.len()]];
                 arriving.dedup();
                 arriving.sort_unstable();
@@ -80,11 +61,10 @@ fn program(seed: u64, bytes: bool) -> Program {
             continue;
         }
         let op = if random.chance(sync / 3) {
-            let order =
-                [MemOrder::Sc, MemOrder::AcqRel, MemOrder::Acquire, MemOrder::Release][random.below(4)];
+            let order = random.pick(&[MemOrder::Sc, MemOrder::AcqRel, MemOrder::Acquire, MemOrder::Release]);
             Op::Fence(order, scope(&mut random))
         } else {
-            let word = random.below(3) as u64 * 4;
+            let word = random.below(3) * 4;
             let strong = !random.chance(weak);
             let ordered = random.chance(sync);
             let at = if strong { Some(scope(&mut random)) } else { None };
@@ -128,7 +108,7 @@ struct Run {
 }
 
 fn run(program: &Program, seed: u64) -> Run {
-    let mut random = Random::new(seed ^ 0x5eed);
+    let mut random = Random(seed ^ 0x5eed);
     let mut detector = Detector::new(program.shape, Settings::default());
     let count = program.threads.len();
     let shape = program.shape;
@@ -159,7 +139,7 @@ fn run(program: &Program, seed: u64) -> Run {
         if ready.is_empty() {
             return Run { execution: x, accesses, alike };
         }
-        let t = ready[random.below(ready.len())];
+        let t = random.pick(&ready);
         let (cta, lane) = (t as u32 / shape.threads_per_cta, t as u32 % shape.threads_per_cta);
         let op = program.threads[t][next[t]];
         next[t] += 1;

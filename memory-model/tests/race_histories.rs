@@ -4,14 +4,11 @@
 //! CTA and of some of its warps, `bar.warp.sync`, release and acquire through flags. Of every word both must find the
 //! same first race. (`race_detector.rs` compares single threads with the relations of the memory model itself.)
 
-#[path = "common/random.rs"]
-mod random;
-
 use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
-use random::Random;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
+use testkit::random::Random;
 
 /// One access of one thread to the bytes of one word.
 #[derive(Clone)]

@@ -1,12 +1,9 @@
 //! The detector takes the lanes of a warp together where it can; what it finds must be what it finds lane by lane.
 
-#[path = "common/random.rs"]
-mod random;
-
 use memory_model::program::{MemOrder, Scope};
 use memory_model::race::{Access, Detector, Kind, Pattern, Settings, Shape, Space};
-use random::Random;
 use std::collections::BTreeSet;
+use testkit::random::Random;
 
 /// Addresses of a warp, and what may be said of them.
 fn addresses(random: &mut Random, bytes: u64, lanes: u32) -> ([u64; 32], Pattern) {

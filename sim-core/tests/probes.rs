@@ -9,6 +9,7 @@ use sim_core::{Backend, DeviceConfig, Dim3, Launch, Outcome, RunOptions, Simulat
 use std::fmt::Write;
 use std::sync::Arc;
 use testkit::part;
+use testkit::random::Random;
 
 const PROBES: &str = include_str!("../../testdata/h200/probes.txt");
 const TABLES: &str = include_str!("../../testdata/h200/tables.txt");
@@ -234,16 +235,9 @@ fn video_rows() -> Vec<[u64; 3]> {
         0, 1, 0xffff_ffff, 0x8000_0000, 0x7fff_ffff, 0x00ff_0080, 0x7f80_ff01, 0x8000_8000, 0x7fff_7fff,
         0xffff_0000, 0x0000_ffff, 0x12f3_e456,
     ];
-    let mut state = 7u64;
-    let mut next = || {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    };
+    let mut random = Random(7);
     let mut pick = || {
-        let v = next();
+        let v = random.next();
         u64::from(match v >> 60 & 3 {
             1 | 3 => EDGES[(v % 12) as usize],
             2 => (v >> 8) as u32,

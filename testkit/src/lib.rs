@@ -1,6 +1,7 @@
 //! What the tests of several crates share.
 //!
 //! * [`part`]: how much of what takes long is tried.
+//! * [`random`]: numbers from a seed.
 //! * [`litmus`]: random litmus tests, as text.
 //! * `samples` (feature `samples`): instructions made from the instruction table.
 //! * `case` (feature `cases`): the grammar of the instruction tests in `testdata/`, whose README describes it; `executor`
@@ -20,6 +21,7 @@ pub mod executor;
 #[cfg(feature = "cases")]
 pub mod levels;
 pub mod litmus;
+pub mod random;
 #[cfg(feature = "samples")]
 pub mod samples;
 

@@ -1,7 +1,8 @@
 //! Wide integers, bit tricks, SHA-256, half precision.
 
-use crate::device::{Random, args, each};
+use crate::device::{args, each};
 use half::{bf16, f16};
+use testkit::random::Random;
 
 #[test]
 fn integers_of_128_bits() {

@@ -1,6 +1,7 @@
 //! SAXPY, matrix products, reductions, n-body, stencils, sparse products.
 
-use crate::device::{Device, Random, args, close, each, wide};
+use crate::device::{Device, args, close, each, wide};
+use testkit::random::Random;
 
 #[test]
 fn saxpy() {

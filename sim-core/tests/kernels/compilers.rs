@@ -1,6 +1,7 @@
 //! Kernels from clang, Triton and numba.
 
-use crate::device::{Args, Device, Random, args, close, wide};
+use crate::device::{Args, Device, args, close, wide};
+use testkit::random::Random;
 
 fn clang(name: &str, test: impl Fn(&Device)) {
     for level in ["O0", "O2"] {

@@ -1,6 +1,7 @@
 //! Mandelbrot, transposes, convolution.
 
-use crate::device::{Args, Random, args, close, each, wide};
+use crate::device::{Args, args, close, each, wide};
+use testkit::random::Random;
 
 /// Escape count; the comparison's sum may be contracted.
 fn escape(cx: f64, cy: f64, limit: i32, contracted: bool) -> i32 {

@@ -1,7 +1,8 @@
 //! printf and assert, objects and recursion, constant memory, structures by value.
 
-use crate::device::{Args, Random, args, each, request};
+use crate::device::{Args, args, each, request};
 use sim_core::{Dim3, FindingKind, Outcome};
+use testkit::random::Random;
 
 #[test]
 fn printing() {

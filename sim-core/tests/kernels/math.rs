@@ -1,6 +1,7 @@
 //! The math library as nvcc inlines it, and directed rounding.
 
-use crate::device::{Random, args, close, each, wide};
+use crate::device::{args, close, each, wide};
+use testkit::random::Random;
 
 #[test]
 fn library_f64() {

@@ -3,7 +3,8 @@
 
 use half::f16;
 
-use crate::device::{Device, Random, args, each};
+use crate::device::{Device, args, each};
+use testkit::random::Random;
 
 /// Rows of small integers.
 fn small(random: &mut Random, rows: usize, columns: usize) -> Vec<Vec<i64>> {

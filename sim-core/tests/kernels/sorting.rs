@@ -1,6 +1,7 @@
 //! Scans, histograms and sorts.
 
-use crate::device::{Random, args, each};
+use crate::device::{args, each};
+use testkit::random::Random;
 
 fn inclusive(x: &[u32]) -> Vec<u32> {
     x.iter()

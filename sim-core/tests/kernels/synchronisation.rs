@@ -1,6 +1,7 @@
 //! Locks, hand-offs between blocks, named barriers, atomics.
 
-use crate::device::{Random, args, each};
+use crate::device::{args, each};
+use testkit::random::Random;
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes long unless optimised")]

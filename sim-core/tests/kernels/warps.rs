@@ -1,7 +1,8 @@
 //! Votes, shuffles, reductions over a warp, and cooperative groups.
 
-use crate::device::{Random, args, each, request};
+use crate::device::{args, each, request};
 use sim_core::{Dim3, Outcome};
+use testkit::random::Random;
 
 #[test]
 fn votes() {

@@ -1,6 +1,7 @@
 //! The seven kernels of the speed yardstick, small.
 
-use crate::device::{Device, Random, args};
+use crate::device::{Device, args};
+use testkit::random::Random;
 
 #[test]
 fn vadd() {

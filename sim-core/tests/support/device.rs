@@ -184,34 +184,6 @@ pub(crate) fn each(name: &str, test: impl Fn(&Device)) {
     assert!(count > 0, "no PTX of {name}");
 }
 
-/// SplitMix64: test data that is the same everywhere.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// The next 64 bits.
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    /// An integer in a half-open range.
-    pub(crate) fn range(&mut self, low: i64, high: i64) -> i64 {
-        low + (self.next() % (high - low) as u64) as i64
-    }
-
-    /// A number in [low, high).
-    pub(crate) fn real(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// So many of what a function makes.
-    pub(crate) fn list<T>(&mut self, count: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        (0..count).map(|_| make(self)).collect()
-    }
-}
-
 /// Asserts that numbers agree within a relative or an absolute error.
 pub(crate) fn close(actual: &[f64], expected: &[f64], relative: f64, absolute: f64, what: &str) {
     assert_eq!(actual.len(), expected.len(), "{what}");

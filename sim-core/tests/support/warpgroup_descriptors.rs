@@ -1,18 +1,7 @@
 //! Matrix descriptors of all kinds, and where the elements lie that they describe: `testdata/h200/descriptors.txt`.
 
 use semantics::matrix::warpgroup::Descriptor;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
+use testkit::random::Random;
 
 /// 192 descriptors: every second four with the offsets of a matrix without gaps, the first ones with a start of zero,
 /// half of them without a base offset.
