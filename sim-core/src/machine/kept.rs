@@ -13,25 +13,38 @@ use semantics::lanes::Row;
 
 /// Blocks of finished launches.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks(
-    #[allow(clippy::vec_box, reason = "blocks move between workers as boxes")] Mutex<Vec<Box<Cta>>>,
-);
+pub(crate) struct Blocks(Mutex<Empty>);
 
-/// How many are kept, and the bytes that the largest may take.
-const MOST: usize = 16;
+/// Blocks, each with the bytes that its buffers take, and their sum.
+#[derive(Debug, Default)]
+struct Empty {
+    blocks: Vec<(u64, Box<Cta>)>,
+    bytes: u64,
+}
+
+/// Bytes of all that are kept: many small ones, as blocks that wait for each other are there at once.
+const MOST: u64 = 16 << 20;
+/// Bytes of the largest that is.
 const LARGEST: u64 = 1 << 20;
+/// Bytes of one beside its buffers.
+const SMALL: u64 = 4 << 10;
 
 impl Blocks {
     pub(crate) fn take(&self) -> Option<Box<Cta>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bytes, cta) = kept.blocks.pop()?;
+        kept.bytes -= bytes;
+        Some(cta)
     }
 
     /// Keeps a finished block's buffers, empty: what a kernel leaves in registers is no other's to see.
     pub(crate) fn give(&self, mut cta: Box<Cta>) {
-        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if blocks.len() < MOST && cta.held() <= LARGEST {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = cta.held() + SMALL;
+        if bytes <= LARGEST && kept.bytes + bytes <= MOST {
             cta.empty();
-            blocks.push(cta);
+            kept.bytes += bytes;
+            kept.blocks.push((bytes, cta));
         }
     }
 }
