@@ -253,7 +253,7 @@ impl<O: Observer> Machine<'_, '_, O> {
         let code = self.worker.grid.code;
         let insts = &code.insts[..];
         let (width, next) = (team.width, team.next);
-        let compiled = self.compiled();
+        let compiled = self.gainful();
         let together = team.count > 1;
         let most = ((*left).max(0) as u64).div_ceil(team.count.max(1) as u64);
         let mut start = team.members.first().map_or(LEFT, |member| member.position);

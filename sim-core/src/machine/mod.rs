@@ -7,6 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod cta;
 pub(crate) mod fault;
 pub(crate) mod frame;
+pub(crate) mod gain;
 pub(crate) mod grid;
 pub(crate) mod heap;
 pub(crate) mod in_flight;

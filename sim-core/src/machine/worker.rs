@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::cluster::Cluster;
 use super::cta::Cta;
+use super::gain::Gain;
 use super::grid::Grid;
 use super::kept::CompiledFunction;
 use super::pauses::Pauses;
@@ -52,6 +53,8 @@ pub(crate) struct Worker<'g, O> {
     /// Host code for the kernel, once there is any, and what runs of it are told.
     pub compiled: Option<&'g CompiledFunction>,
     pub context: Option<Box<Context>>,
+    /// What code gave to blocks whose warps began it together.
+    pub gain: Gain,
     /// Scratch memory of blocks in code.
     pub squad: Squad,
     /// Scratch memory of matrix instructions, from the first one on.
@@ -91,6 +94,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             work: 0,
             compiled: None,
             context: None,
+            gain: Gain::default(),
             squad: Squad::default(),
             tile: None,
             panel: None,

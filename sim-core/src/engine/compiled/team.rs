@@ -12,12 +12,19 @@ use crate::ops::flow::Flow;
 use jit::{Progress, Ran, Runner};
 
 impl<'g, O: Observer> Machine<'_, 'g, O> {
+    /// The kernel's code, if it is likely to pay for the warps of the block together.
+    #[inline(always)]
+    pub(in crate::engine) fn gainful(&mut self) -> Option<&'g CompiledFunction> {
+        let everywhere = self.worker.grid.cold == 0;
+        self.compiled().filter(|_| everywhere || self.worker.gain.is_likely())
+    }
+
     /// Whether it is worth to begin code where the first warp of the block stands.
     #[inline(always)]
-    pub(in crate::engine) fn stands_at_code(&self) -> bool {
+    pub(in crate::engine) fn stands_at_code(&mut self) -> bool {
+        let Some(compiled) = self.gainful() else { return false };
         let warps = &self.cta.warps[..];
-        let first = warps.first().and_then(|warp| warp.groups.first());
-        let (Some(compiled), Some(group)) = (self.compiled(), first) else { return false };
+        let Some(group) = warps.first().and_then(|warp| warp.groups.first()) else { return false };
         compiled.next(group.position, warps.len() > 1) == group.position
     }
 
@@ -50,6 +57,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         let mut run = None;
         if enough && compiled.code.begins_for(together, (*left).max(0) as u64) {
             let full = *left;
+            let before = self.worker.stats.warp_instructions;
             run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
             let bytes = self.cta.bytes();
             while self.cta.over {
@@ -60,6 +68,8 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
                 squad.begin_again(self.worker.grid.code.functions[0].start);
                 run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
             }
+            let steps = self.worker.stats.warp_instructions - before;
+            self.worker.gain.account(squad.warps.len(), steps);
         }
         self.worker.squad = squad;
         run
