@@ -143,7 +143,8 @@ impl Machine<'_> {
                     Does::Store => {
                         let sectors: u32 = pieces.iter().map(|&piece| parts(piece).1.count_ones()).sum();
                         let is_parts = op.local.is_none() && u32::from(op.bytes) * lanes < 32 * sectors;
-                        let whole = u32::from(op.bytes) * lanes >= 128 * u32::from(count);
+                        // Lanes may all have written one word.
+                        let whole = sectors == 4 * u32::from(count) && !is_parts;
                         let (read, written) = multiprocessor.store(
                             chip,
                             memory,
