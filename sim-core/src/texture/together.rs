@@ -302,7 +302,7 @@ impl Together<'_> {
         let is_cube = matches!(image.shape, Shape::Cube | Shape::CubeLayered);
         let dimensions = if image.shape == Shape::ThreeD { 3 } else { 2 };
         let layers = self.layers();
-        let mut along = [Along { texels: [layers; 2], fractions: [0; WARP_SIZE], inside: FULL }; 3];
+        let mut along = [Along { texels: [layers; 2], fractions: [0; WARP_SIZE] }; 3];
         for (axis, along) in along.iter_mut().enumerate().take(dimensions) {
             // A row has nothing above or below it.
             let has_rows = axis == 0 || !is_row;
@@ -316,11 +316,11 @@ impl Together<'_> {
                 along.texels[0] = of.all_nearest(&positions);
             } else {
                 *along = of.all_around(&positions);
+                if sampler.seamless {
+                    // What lies over an edge is on another face.
+                    *done &= of.holds_both(&positions);
+                }
             }
-        }
-        if sampler.seamless && !nearest {
-            // What lies over an edge is on another face.
-            *done &= along[0].inside & along[1].inside;
         }
         along
     }

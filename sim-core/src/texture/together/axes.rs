@@ -4,19 +4,26 @@ use super::super::coordinate::{AddressMode, Axis, WHOLE};
 use super::{BORDER, Row, mask};
 use semantics::lanes::{LaneMask, WARP_SIZE};
 
-/// The texels of one axis: those around a coordinate, the weight of the second, and the lanes in which both lie inside the
-/// image, whatever the mode.
+/// The texels of one axis: those around a coordinate, and the weight of the second.
 #[derive(Clone, Copy)]
 pub(super) struct Along {
     pub texels: [Row<i32>; 2],
     pub fractions: Row<u32>,
-    pub inside: LaneMask,
 }
 
 /// Texels beyond all images, that a float still holds exactly with what is added to it.
 const BEYOND: f64 = (1u64 << 30) as f64;
 /// The same of normalised coordinates.
 const BEYOND_ONE: f64 = (1u64 << 13) as f64;
+
+/// The first of the two texels around a position, and what of the way to the second lies behind it.
+#[inline(always)]
+fn around(position: f64) -> (f64, f64) {
+    let whole = f64::from(WHOLE);
+    let from_centre = (position * whole + 0.5).floor() - whole / 2.0;
+    let first = (from_centre * (1.0 / whole)).floor();
+    (first, from_centre - first * whole)
+}
 
 impl Axis {
     /// Where coordinates lie, in texels: as [`Axis::position`] has them. Lanes whose fraction is not told are taken from `done`.
@@ -116,21 +123,25 @@ impl Axis {
     /// The texels around and the weights of the second ones: as [`Axis::around`].
     #[inline(always)]
     pub(super) fn all_around(self, positions: &Row<f64>) -> Along {
-        let whole = f64::from(WHOLE);
         let mut texels = [[0.0; WARP_SIZE]; 2];
         let mut fractions = [0; WARP_SIZE];
         let clamps = !matches!(self.mode, AddressMode::Border) && !self.repeats();
         let last = f64::from(self.size) - 1.0;
         for lane in 0..WARP_SIZE {
-            let from_centre = (positions[lane] * whole + 0.5).floor() - whole / 2.0;
-            let first = (from_centre * (1.0 / whole)).floor();
+            let (first, fraction) = around(positions[lane]);
             let beyond = clamps && (first < 0.0 || first >= last);
-            let fraction = if beyond { 0.0 } else { from_centre - first * whole };
+            let fraction = if beyond { 0.0 } else { fraction };
             fractions[lane] = fraction as u32;
             texels[0][lane] = first;
             texels[1][lane] = first + 1.0;
         }
-        let inside = mask(|lane| texels[0][lane] >= 0.0 && texels[0][lane] < last);
-        Along { texels: [self.all_inside(&texels[0]), self.all_inside(&texels[1])], fractions, inside }
+        Along { texels: [self.all_inside(&texels[0]), self.all_inside(&texels[1])], fractions }
+    }
+
+    /// Lanes around whose coordinates both texels lie inside the image, whatever the mode.
+    #[inline(always)]
+    pub(super) fn holds_both(self, positions: &Row<f64>) -> LaneMask {
+        let last = f64::from(self.size) - 1.0;
+        mask(|lane| (0.0..last).contains(&around(positions[lane]).0))
     }
 }
