@@ -8,6 +8,10 @@ use super::rules::Rule;
 use semantics::lanes::LaneMask;
 
 const BANKS: usize = 32;
+/// Bytes of a word of each bank.
+const ROW: u64 = 4 * BANKS as u64;
+/// Rows that are looked at together.
+const ROWS: usize = 64;
 
 /// What an access of shared memory costs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -41,31 +45,57 @@ fn words(address: u64, bytes: u32) -> RangeInclusive<u64> {
 
 /// The most words that a bank is asked for by some lanes; one that was asked for already costs nothing.
 fn most_words(addresses: &[u64; 32], lanes: LaneMask, bytes: u32) -> u64 {
-    let (mut first, mut last) = (u64::MAX, 0);
-    for (lane, &address) in addresses.iter().enumerate() {
-        let takes_part = lanes >> lane & 1 != 0;
-        first = if takes_part && address < first { address } else { first };
-        last = if takes_part && address > last { address } else { last };
-    }
     if lanes == 0 {
         return 0;
     }
-    let (first, last) = (first / 4, last.saturating_add(u64::from(bytes.max(1)) - 1) / 4);
-    // No bank has two of as many words that follow each other as there are banks.
-    if last - first < BANKS as u64 {
-        return 1;
-    }
-    // By bank: which of the rows of words above the lowest one. Most accesses are within 64 of them.
-    let lowest = first / BANKS as u64;
-    let mut rows = [0u64; BANKS];
-    for word in each_of(lanes).flat_map(|lane| words(addresses[lane], bytes)) {
-        let row = word / BANKS as u64 - lowest;
-        if row >= 64 {
-            return most_words_apart(addresses, lanes, bytes);
+    let first = addresses[lanes.trailing_zeros() as usize & 31];
+    // By row of a word of each bank: which banks are asked for theirs. Most accesses are within 32 rows of the first one.
+    let lowest = (first / ROW).wrapping_sub(ROWS as u64 / 2);
+    let mut rows = [0u32; ROWS];
+    let (mut used, mut left, mut before) = (0u64, lanes, !first);
+    while left != 0 {
+        let address = addresses[left.trailing_zeros() as usize & 31];
+        left &= left - 1;
+        if address == before {
+            continue;
         }
-        rows[(word % BANKS as u64) as usize] |= 1 << row;
+        before = address;
+        let (mut word, last) = words(address, bytes).into_inner();
+        loop {
+            let row = (word / BANKS as u64).wrapping_sub(lowest);
+            if row >= ROWS as u64 {
+                return most_words_apart(addresses, lanes, bytes);
+            }
+            rows[row as usize] |= 1 << (word % BANKS as u64);
+            used |= 1 << row;
+            if word == last {
+                break;
+            }
+            word += 1;
+        }
     }
-    rows.iter().map(|rows| u64::from(rows.count_ones())).max().unwrap_or(0)
+    // How many rows ask a bank, a bit of that number after the other.
+    let mut sums = [0u32; 7];
+    while used != 0 {
+        let mut carry = rows[used.trailing_zeros() as usize];
+        used &= used - 1;
+        for sum in &mut sums {
+            (*sum, carry) = (*sum ^ carry, *sum & carry);
+            if carry == 0 {
+                break;
+            }
+        }
+    }
+    // Of the banks with the highest bits so far.
+    let mut banks = u32::MAX;
+    let mut most = 0;
+    for (bit, sum) in sums.iter().enumerate().rev() {
+        if banks & sum != 0 {
+            banks &= sum;
+            most |= 1 << bit;
+        }
+    }
+    most
 }
 
 /// The same of words that may be anywhere.
@@ -273,6 +303,24 @@ mod tests {
         }
         assert_eq!(of(4, 0xffff, |lane| 128 * lane), (16, 1));
         assert_eq!(of(1, LaneMask::MAX, |lane| lane), (1, 1));
+    }
+
+    #[test]
+    fn banks_are_counted_as_one_by_one() {
+        let mut random = testkit::random::Random(1);
+        for _ in 0..20_000 {
+            let bytes = random.pick(&[1, 2, 4, 8, 16]);
+            let (stride, spread) =
+                (random.pick(&[0, 1, 2, 4, 8, 31, 32, 33, 1000]), random.pick(&[1, 8, 64, 600, 5000]));
+            let base = random.below(1 << 16);
+            let addresses: [u64; 32] = std::array::from_fn(|lane| {
+                u64::from(bytes)
+                    * (base + lane as u64 / random.pick(&[1, 1, 16]) * stride + random.below(spread))
+            });
+            let lanes = random.next() as u32 | random.pick(&[LaneMask::MAX, 0xffff, 1, 0]);
+            let most = most_words(&addresses, lanes, bytes);
+            assert_eq!(most, most_words_apart(&addresses, lanes, bytes), "{addresses:?} {lanes:#x} {bytes}");
+        }
     }
 
     #[test]
