@@ -3,6 +3,7 @@
 
 mod amount;
 mod asked;
+mod banks;
 mod beside;
 pub mod record;
 mod sample;

@@ -14,6 +14,7 @@ use timing::work::{Access, Piece, parts};
 
 pub use super::asked::Asked;
 use super::asked::Seen;
+use super::banks::Banks;
 use super::beside::Beside;
 use super::sample::Timing;
 use super::waits::Waits;
@@ -45,6 +46,8 @@ pub struct Recorder {
     recorded: Recorded,
     kept: usize,
     beside: Beside,
+    /// Of shared memory, and of the first level.
+    banks: [Banks; 2],
     waits: Waits,
     /// Whether accesses of shared memory may be part of wider ones.
     merges: bool,
@@ -75,7 +78,8 @@ impl Recorder {
             let most = timing.most(resident).next_multiple_of(u64::from(cluster.max(1)));
             let recorded = Recorded { cluster, ..Recorded::default() };
             let (beside, waits) = (Beside::new(&known), Waits::new(&shared));
-            Recorder { found: Arc::clone(&found), most, recorded, kept: 0, beside, waits, merges }
+            let (found, banks) = (Arc::clone(&found), Default::default());
+            Recorder { found, most, recorded, kept: 0, beside, banks, waits, merges }
         })
     }
 
@@ -86,7 +90,7 @@ impl Recorder {
         }
     }
 
-    fn keep(&self, of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
+    fn keep(&mut self, of: &Seen<'_>, block: &mut Block, context: &dyn Context) {
         let instruction = context.instruction(of.position);
         let opcode = instruction.map(|of| of.op().opcode);
         if block.texels == Some((of.warp.warp, of.position)) {
@@ -110,17 +114,19 @@ impl Recorder {
                     let of = shared_wavefronts(addresses, of.lanes, bytes, store, instruction);
                     u16::try_from(of).unwrap_or(u16::MAX)
                 };
-                let own = count(of.addresses, of.bytes);
                 let is_plain = matches!(opcode, Some(Opcode::Ld | Opcode::Ldu | Opcode::St));
+                let merges = self.merges && is_plain;
+                let asked = self.banks[0].asked(of.position, (of.addresses, of.lanes), || {
+                    let own = count(of.addresses, of.bytes);
+                    [4, 8, 16].map(|bytes| match merges && bytes > of.bytes.max(4) {
+                        true => count(&wide::widened(of.addresses, bytes), bytes),
+                        false => own,
+                    })
+                });
                 match of.kind {
-                    AccessKind::Read | AccessKind::Write => Access::Wavefronts([4, 8, 16].map(|bytes| {
-                        match self.merges && is_plain && bytes > of.bytes.max(4) {
-                            true => count(&wide::widened(of.addresses, bytes), bytes),
-                            false => own,
-                        }
-                    })),
+                    AccessKind::Read | AccessKind::Write => Access::Wavefronts(asked),
                     AccessKind::Atomic | AccessKind::Reduction => {
-                        Access::Words { wavefronts: own, first: 0, count: 0, again: false }
+                        Access::Words { wavefronts: asked[0], first: 0, count: 0, again: false }
                     }
                 }
             }
@@ -160,8 +166,11 @@ impl Recorder {
                     AccessKind::Write => 0,
                     // Of what becomes several machine instructions it is not known which has which words.
                     AccessKind::Read if !local && matches!(opcode, Some(Opcode::Ld | Opcode::Ldu)) => {
-                        let asked = shared_wavefronts(of.addresses, lanes, of.bytes, false, instruction);
-                        asked.min(255) as u8
+                        let asked = self.banks[1].asked(of.position, (of.addresses, lanes), || {
+                            let asked = shared_wavefronts(of.addresses, lanes, of.bytes, false, instruction);
+                            [u16::try_from(asked).unwrap_or(u16::MAX); 3]
+                        });
+                        asked[0].min(255) as u8
                     }
                     AccessKind::Read => 0,
                 };
