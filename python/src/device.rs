@@ -254,7 +254,7 @@ impl Device {
                     options.tools.extend(tools::factories(&[Tool::Counters]));
                 }
                 options.tools.extend(profiler.kernels.watch(&found));
-                options = profiler.kernels.schedule(options);
+                options = profiler.kernels.schedule(&launch.kernel, options);
             }
             let _turn = self.turns.take(interrupt, poll)?;
             options.alone = self.adopted.is_empty();

@@ -276,7 +276,6 @@ impl<'a> Session<'a> {
         let limit = Limit::of(&interrupt.any);
         let mut run = RunOptions { interrupt: Some(interrupt.any.clone()), ..options.run_options() };
         run.tools.extend(kernels.watch(&noted));
-        let mut run = kernels.schedule(run);
         let accepted = !self.args.program.is_empty();
         let backend = options.simulator();
         let placed = Placed::new(plan, module, &backend)?;
@@ -289,6 +288,7 @@ impl<'a> Session<'a> {
             let what = format!("{}: grid {}, block {}", launch.kernel, launch.grid, launch.block);
             noted.limit = limit.within(self.args.timeout);
             noted.clear();
+            let mut run = kernels.schedule(&launch.kernel, run.clone());
             run.registers = kernels.registers(launch, accepted);
             let report =
                 progress::during(self.console.is_human(), what.clone(), || placed.launch(number, &run))?;

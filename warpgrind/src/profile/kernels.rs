@@ -14,6 +14,7 @@ use super::Profile;
 use super::assemble::{AssembleError, Assembler, Disassembler, Resources};
 use super::limit::Limit;
 use super::machine::listing::Listing;
+use super::machine::spins::Meets;
 use super::machine::ways::{Found, Watch, Ways};
 use super::machine::wide::{self, Widths};
 use super::machine::{self, Followed};
@@ -43,10 +44,8 @@ pub struct Kernels {
     lowered: bool,
     /// Loops in which threads wait for others, as lines of the PTX.
     spins: Vec<RangeInclusive<u32>>,
-    /// Whether there are loops in which threads try a compare-and-swap again with what they read.
-    tries: bool,
-    /// Whether blocks take work from each other, or go round loops until others have done theirs.
-    hands_out: bool,
+    /// By name.
+    meets: BTreeMap<String, Meets>,
     /// Those that launch kernels or graphs themselves, which is code of the driver's.
     launching: BTreeSet<String>,
 }
@@ -107,11 +106,9 @@ impl Toolchain {
     /// A tool cannot be run, or refuses the PTX.
     pub fn kernels(&self, module: &Module) -> Result<Kernels, AssembleError> {
         let spins = machine::spins::lines(module.checked());
-        let tries = machine::spins::tries(module.checked());
-        let hands_out =
-            machine::spins::hands_out(module.checked()) || machine::spins::polls(module.checked());
+        let meets = machine::spins::meets(module.checked());
         let lowered = self.disassembler.is_none();
-        let mut kernels = Kernels { lowered, spins, tries, hands_out, ..Kernels::default() };
+        let mut kernels = Kernels { lowered, spins, meets, ..Kernels::default() };
         let target = machine_target(module);
         if let Some(assembler) = &self.assembler {
             for source in &module.checked().sources {
@@ -178,17 +175,21 @@ impl Kernels {
         self.launching.contains(kernel)
     }
 
-    /// How launches of these kernels are to run. What threads wait for depends on the order in which blocks run, so one worker runs
+    /// How launches of a kernel are to run, and what it launches itself. What threads wait for depends on the order in which blocks run, so one worker runs
     /// them all. Threads that try a compare-and-swap again do so as often as others come between that run at the same time, so
     /// warps go in step. Where blocks take work from each other, or look at what others have
     /// done, none goes on until it has taken, or seen, all.
-    pub fn schedule(&self, options: RunOptions) -> RunOptions {
+    pub fn schedule(&self, kernel: &str, options: RunOptions) -> RunOptions {
         let mut options = options;
-        if self.tries || self.hands_out || !self.spins.is_empty() {
+        let Meets { waits, tries, hands_out } = match self.is_launching(kernel) {
+            true => self.meets.values().fold(Meets::default(), |all, &of| all.and(of)),
+            false => self.meets.get(kernel).copied().unwrap_or_default(),
+        };
+        if tries || hands_out || waits {
             options.jobs = 1;
         }
-        options.interleave |= self.hands_out;
-        if self.tries {
+        options.interleave |= hands_out;
+        if tries {
             options.in_step = MOST_IN_STEP;
         }
         options.apart = !self.launching.is_empty();

@@ -1,10 +1,12 @@
 //! Loops in which threads wait for what others write: each turn reads the same memory, and nothing that it computes is there
 //! in the next one. How often one goes around is up to when the others write, and no two runs on a device agree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
-use ptx_frontend::{Body, Function, Instruction, Modifier, Modifiers, Module, Opcode, Operand, RegId};
+use ptx_frontend::{
+    Body, Function, FunctionKind, Instruction, Modifier, Modifiers, Module, Opcode, Operand, RegId,
+};
 
 use super::operands::registers;
 
@@ -27,10 +29,45 @@ pub fn lines(module: &Module) -> Vec<RangeInclusive<u32>> {
     module.functions.iter().filter_map(of).flat_map(|list: Vec<_>| list).collect()
 }
 
-/// Whether a function of a module has a compare-and-swap that is tried again.
-pub fn tries(module: &Module) -> bool {
-    let bodies = module.functions.iter().filter_map(|function| function.body.as_ref());
-    bodies.into_iter().any(|body| (0..body.instructions.len()).any(|at| is_tried(module, body, at)))
+/// What the threads of a kernel do that depends on how far others are by then.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Meets {
+    /// They wait for others in [`loops`].
+    pub waits: bool,
+    /// They try a compare-and-swap again with what they read: [`is_tried`].
+    pub tries: bool,
+    /// Blocks take work from each other, or go round loops until others have done theirs.
+    pub hands_out: bool,
+}
+
+impl Meets {
+    /// Of a function by itself.
+    fn of(module: &Module, function: &Function) -> Meets {
+        let Some(body) = &function.body else { return Meets::default() };
+        Meets {
+            waits: !loops(module, body).is_empty(),
+            tries: (0..body.instructions.len()).any(|at| is_tried(module, body, at)),
+            hands_out: hands_out(module, body) || polls(module, body),
+        }
+    }
+
+    /// Both.
+    pub fn and(self, other: Meets) -> Meets {
+        Meets {
+            waits: self.waits || other.waits,
+            tries: self.tries || other.tries,
+            hands_out: self.hands_out || other.hands_out,
+        }
+    }
+}
+
+/// By kernel of a module: what it and the functions do that it may call, which may be any.
+pub fn meets(module: &Module) -> BTreeMap<String, Meets> {
+    let is_kernel = |function: &&Function| function.kind == FunctionKind::Entry;
+    let called = module.functions.iter().filter(|function| !is_kernel(function));
+    let called = called.fold(Meets::default(), |all, function| all.and(Meets::of(module, function)));
+    let kernels = module.functions.iter().filter(is_kernel);
+    kernels.map(|kernel| (kernel.name.to_string(), called.and(Meets::of(module, kernel)))).collect()
 }
 
 /// Whether an instruction is a compare-and-swap in a loop that tries it again with what was read: what it compares is computed
@@ -55,39 +92,33 @@ pub fn is_tried(module: &Module, body: &Body, at: usize) -> bool {
     turns(module, body).any(|turn| turn.contains(&at) && body.instructions[turn].iter().any(computes))
 }
 
-/// Whether blocks of a module take work from each other: an atomic operation on global memory says in a loop what is done next,
-/// so that who comes sooner does more of it.
-pub fn hands_out(module: &Module) -> bool {
-    let bodies = module.functions.iter().filter_map(|function| function.body.as_ref());
-    bodies.into_iter().any(|body| {
-        let takes = |at: usize| {
-            let op = module.op(&body.instructions[at]);
-            let counts = [Modifier::Add, Modifier::Inc, Modifier::Dec].iter().any(|of| op.modifiers.has(*of));
-            let elsewhere = op.modifiers.has(Modifier::Shared) || op.modifiers.has(Modifier::SharedCta);
-            let tells = matches!(body.operands(&body.instructions[at]).first(), Some(Operand::Register(_)));
-            op.opcode == Opcode::Atom && counts && !elsewhere && tells
-        };
-        let taken: Vec<usize> = (0..body.instructions.len()).filter(|&at| takes(at)).collect();
-        !taken.is_empty() && rounds(module, body).any(|turn| taken.iter().any(|at| turn.contains(at)))
-    })
+/// Whether blocks take work from each other: an atomic operation on global memory says in a loop what is done next, so that who
+/// comes sooner does more of it.
+fn hands_out(module: &Module, body: &Body) -> bool {
+    let takes = |at: usize| {
+        let op = module.op(&body.instructions[at]);
+        let counts = [Modifier::Add, Modifier::Inc, Modifier::Dec].iter().any(|of| op.modifiers.has(*of));
+        let elsewhere = op.modifiers.has(Modifier::Shared) || op.modifiers.has(Modifier::SharedCta);
+        let tells = matches!(body.operands(&body.instructions[at]).first(), Some(Operand::Register(_)));
+        op.opcode == Opcode::Atom && counts && !elsewhere && tells
+    };
+    let taken: Vec<usize> = (0..body.instructions.len()).filter(|&at| takes(at)).collect();
+    !taken.is_empty() && rounds(module, body).any(|turn| taken.iter().any(|at| turn.contains(at)))
 }
 
-/// Whether threads of a module go round a loop that reads what others write in theirs: how many turns it takes depends on how far the
+/// Whether threads go round a loop that reads what others write in theirs: how many turns it takes depends on how far the
 /// others are. A turn does more than to wait, as it writes too.
-pub fn polls(module: &Module) -> bool {
+fn polls(module: &Module, body: &Body) -> bool {
     const STRONG: [Modifier; 4] =
         [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release];
-    let bodies = module.functions.iter().filter_map(|function| function.body.as_ref());
-    bodies.into_iter().any(|body| {
-        let does = |turn: &Range<usize>, opcode: Opcode| {
-            body.instructions[turn.clone()].iter().any(|ptx| {
-                let op = module.op(ptx);
-                let elsewhere = op.modifiers.has(Modifier::Shared) || op.modifiers.has(Modifier::SharedCta);
-                op.opcode == opcode && !elsewhere && STRONG.iter().any(|of| op.modifiers.has(*of))
-            })
-        };
-        rounds(module, body).any(|turn| does(&turn, Opcode::Ld) && does(&turn, Opcode::St))
-    })
+    let does = |turn: &Range<usize>, opcode: Opcode| {
+        body.instructions[turn.clone()].iter().any(|ptx| {
+            let op = module.op(ptx);
+            let elsewhere = op.modifiers.has(Modifier::Shared) || op.modifiers.has(Modifier::SharedCta);
+            op.opcode == opcode && !elsewhere && STRONG.iter().any(|of| op.modifiers.has(*of))
+        })
+    };
+    rounds(module, body).any(|turn| does(&turn, Opcode::Ld) && does(&turn, Opcode::St))
 }
 
 /// Whether a function is that by which threads print.
@@ -272,7 +303,7 @@ mod tests {
             let text = format!(
                 ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
             );
-            hands_out(&ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap())
+            of_kernel(text).hands_out
         };
         let next = |op: &str| {
             let long = "add.u32 %r1, %r1, %r0;\n".repeat(100);
@@ -291,7 +322,7 @@ mod tests {
             let text = format!(
                 ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
             );
-            polls(&ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap())
+            of_kernel(text).hands_out
         };
         let turn = |all: &str| polled(&format!("L:\n{all}\nsetp.lt.u32 %p, %r0, 99;\n@%p bra L;"));
         assert!(turn("ld.volatile.global.u32 %r0, [%d0];\nst.volatile.global.u32 [%d1], %r0;"));
@@ -322,7 +353,27 @@ mod tests {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{sum}\nret;\n}}"
         );
+        assert_eq!(of_kernel(text), Meets { tries: true, ..Meets::default() });
+    }
+
+    #[test]
+    fn a_kernel_does_what_it_does_and_functions_do() {
+        let wait = "L:\nld.volatile.global.u32 %r0, [%d0];\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
+        let body =
+            |of: &str| format!("{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{of}\nret;\n}}\n");
+        let head = ".version 8.0\n.target sm_90\n.address_size 64\n";
+        let all = |text: String| {
+            let module = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap();
+            meets(&module).into_values().map(|of| of.waits).collect::<Vec<_>>()
+        };
+        let (waits, not) = (body(wait), body(""));
+        assert_eq!(all(format!("{head}.entry a()\n{waits}.entry b()\n{not}")), [true, false]);
+        assert_eq!(all(format!("{head}.func f()\n{waits}.entry a()\n{not}.entry b()\n{not}")), [true, true]);
+    }
+
+    /// What the one kernel of a text does.
+    fn of_kernel(text: String) -> Meets {
         let module = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap();
-        assert!(tries(&module));
+        meets(&module)["k"]
     }
 }
