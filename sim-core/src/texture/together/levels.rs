@@ -9,10 +9,13 @@ use semantics::lanes::{LaneMask, WARP_SIZE};
 /// Bytes of a level at most: places in it have 32 bits.
 const MOST_BYTES: u64 = 1 << 31;
 
-/// By lane the first level that is read, and the weight of the next one in 256ths.
-pub(crate) struct Plan {
-    firsts: Row<u32>,
-    fractions: Row<u32>,
+/// The first level that is read, and the weight of the next one in 256ths.
+#[allow(clippy::large_enum_variant, reason = "it lives for one read, and nothing on that way allocates")]
+pub(crate) enum Plan {
+    /// All lanes read the same.
+    Same([u32; 2]),
+    /// By lane.
+    Each([Row<u32>; 2]),
 }
 
 /// Lanes that read the same level, or the same two.
@@ -35,38 +38,40 @@ pub(crate) fn plan(texture: &Texture, reads: &Reads<'_>) -> Option<Plan> {
         return None;
     }
     let count = image.levels.len();
-    let alone = |first| Some(Plan { firsts: [first; WARP_SIZE], fractions: [0; WARP_SIZE] });
-    let of = |detail: f32| lod::levels(lod::steps(detail), sampler, count);
+    let of = |detail: u32| {
+        let levels = lod::levels(lod::steps(f32::from_bits(detail)), sampler, count);
+        [levels.first as u32, levels.fraction]
+    };
+    let finest = FINEST.to_bits();
+    let all_are = |levels: &Row<u32>, one: u32| levels.iter().all(|&of| of == one);
     match (reads.coordinates, reads.detail) {
         (Coordinates::Integers { .. }, _) if is_cube => None,
-        (Coordinates::Integers { .. }, Detail::Finest) => alone(0),
-        (Coordinates::Integers { .. }, Detail::Levels(levels)) => {
-            Some(Plan { firsts: *levels, fractions: [0; WARP_SIZE] })
+        (Coordinates::Integers { .. }, Detail::Finest) => Some(Plan::Same([0, 0])),
+        (Coordinates::Integers { .. }, Detail::Levels(levels)) if all_are(levels, levels[0]) => {
+            Some(Plan::Same([levels[0], 0]))
         }
+        (Coordinates::Integers { .. }, Detail::Levels(levels)) => Some(Plan::Each([*levels, [0; WARP_SIZE]])),
         (Coordinates::Integers { .. }, Detail::Steps) => None,
         _ if image.shape == Shape::Linear => None,
         (Coordinates::Gather(channel), _) => {
             let is_there = channel < usize::from(image.format.channels) && image.shape != Shape::ThreeD;
-            is_there.then(|| alone(of(FINEST).first as u32)).flatten()
+            is_there.then(|| Plan::Same([of(finest)[0], 0]))
         }
         (_, Detail::Steps) if count > 1 || is_anisotropic(texture) => None,
         _ if sampler.filters() && !kinds(texture).all(Kind::is_plain) => None,
-        (_, detail) => {
-            let mut plan = Plan { firsts: [0; WARP_SIZE], fractions: [0; WARP_SIZE] };
-            let levels = match detail {
-                Detail::Levels(levels) if count > 1 => *levels,
-                _ => [FINEST.to_bits(); WARP_SIZE],
-            };
-            let mut last = (levels[0], of(f32::from_bits(levels[0])));
+        (_, Detail::Levels(levels)) if count > 1 && !all_are(levels, levels[0]) => {
+            let mut rows = [[0; WARP_SIZE]; 2];
+            let mut last = (levels[0], of(levels[0]));
             for (lane, &said) in levels.iter().enumerate() {
                 if said != last.0 {
-                    last = (said, of(f32::from_bits(said)));
+                    last = (said, of(said));
                 }
-                plan.firsts[lane] = last.1.first as u32;
-                plan.fractions[lane] = last.1.fraction;
+                [rows[0][lane], rows[1][lane]] = last.1;
             }
-            Some(plan)
+            Some(Plan::Each(rows))
         }
+        (_, Detail::Levels(levels)) if count > 1 => Some(Plan::Same(of(levels[0]))),
+        _ => Some(Plan::Same(of(finest))),
     }
 }
 
@@ -74,10 +79,15 @@ impl Plan {
     /// What the first of these lanes reads, and those that read of the same levels; `None` where they are not plain.
     pub(crate) fn levels(&self, texture: &Texture, lanes: LaneMask) -> Option<Levels> {
         let image = &texture.image;
-        let first = self.firsts[lanes.trailing_zeros() as usize % WARP_SIZE];
-        let lanes = mask(|lane| self.firsts[lane] == first) & lanes;
+        let (first, lanes, fractions, mixes) = match self {
+            Plan::Same([first, fraction]) => (*first, lanes, [*fraction; WARP_SIZE], *fraction != 0),
+            Plan::Each([firsts, fractions]) => {
+                let first = firsts[lanes.trailing_zeros() as usize % WARP_SIZE];
+                let lanes = mask(|lane| firsts[lane] == first) & lanes;
+                (first, lanes, *fractions, mask(|lane| fractions[lane] != 0) & lanes != 0)
+            }
+        };
         let first = usize::try_from(first).ok()?;
-        let mixes = mask(|lane| self.fractions[lane] != 0) & lanes != 0;
         // Two levels of volumes are four slices.
         if mixes && image.shape == Shape::ThreeD {
             return None;
@@ -93,13 +103,13 @@ impl Plan {
         };
         let numbers = [first, second.min(image.levels.len() - 1)];
         let bytes = [bytes(numbers[0])?, bytes(numbers[1])?];
-        Some(Levels { lanes, numbers, bytes, fractions: self.fractions })
+        Some(Levels { lanes, numbers, bytes, fractions })
     }
 }
 
 impl Levels {
     /// Whether any lane mixes two.
     pub(super) fn are_mixed(&self) -> bool {
-        mask(|lane| self.fractions[lane] != 0) & self.lanes != 0
+        self.numbers[0] != self.numbers[1]
     }
 }
