@@ -204,8 +204,8 @@ impl<O: Observer> Machine<'_, '_, O> {
         Ok(())
     }
 
-    /// Reads what is plain of one texture for all lanes at once that read of the same levels, where the instruction's last access was to its memory: the
-    /// results, and the lanes that are done.
+    /// Reads what is plain of one texture for all lanes at once that read of the same levels, where the instruction's last
+    /// access was to its memory: the results, and the lanes that are done.
     fn together(
         &self,
         group: &Group,

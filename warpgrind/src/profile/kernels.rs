@@ -175,10 +175,10 @@ impl Kernels {
         self.launching.contains(kernel)
     }
 
-    /// How launches of a kernel are to run, and what it launches itself. What threads wait for depends on the order in which blocks run, so one worker runs
-    /// them all. Threads that try a compare-and-swap again do so as often as others come between that run at the same time, so
-    /// warps go in step. Where blocks take work from each other, or look at what others have
-    /// done, none goes on until it has taken, or seen, all.
+    /// How launches of a kernel are to run, and what it launches itself. What threads wait for depends on the order in which
+    /// blocks run, so one worker runs them all. Threads that try a compare-and-swap again do so as often as others come between
+    /// that run at the same time, so warps go in step. Where blocks take work from each other, or look at what others have done,
+    /// none goes on until it has taken, or seen, all.
     pub fn schedule(&self, kernel: &str, options: RunOptions) -> RunOptions {
         let mut options = options;
         let Meets { waits, tries, hands_out } = match self.is_launching(kernel) {
