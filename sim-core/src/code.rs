@@ -72,6 +72,8 @@ pub struct Code {
     pub shared: SharedLayout,
     /// It may tell the blocks of a cluster apart: the address of a shared variable then names the block that it is in.
     pub clustered: bool,
+    /// A block may wait for another one: it looks at global memory that others change meanwhile.
+    pub waits_for_blocks: bool,
     /// Estimate of the registers a thread that ptxas would use.
     pub registers: u32,
     /// The module it is from.

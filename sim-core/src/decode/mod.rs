@@ -107,6 +107,7 @@ pub(crate) fn decode_for<P: Patience>(
         launches: launches(module, &reachable),
         shared,
         clustered: is_clustered(module, &reachable),
+        waits_for_blocks: false,
         registers: 0,
         module: module.clone(),
     };
@@ -139,7 +140,19 @@ pub(crate) fn decode_for<P: Patience>(
             decoder.run(patience)?;
         }
     }
+    code.waits_for_blocks = code.insts.iter().any(|inst| may_wait(&inst.action));
     Ok(code)
+}
+
+/// Whether a thread may wait for one of another block with it.
+fn may_wait(action: &Action) -> bool {
+    let outside = |access: &Access| matches!(access.space, AccessSpace::Global | AccessSpace::Generic);
+    match action {
+        Action::Load(access) => access.strong && outside(access),
+        Action::Atomic(atomic) => atomic.is_read() && outside(&atomic.access),
+        Action::Multimem(_) | Action::Sleep => true,
+        _ => false,
+    }
 }
 
 /// What is done as NVIDIA's compiler does it; see [`crate::DeviceConfig`].

@@ -54,6 +54,7 @@ pub(super) fn together(others: usize, work: impl Fn() + Sync) {
     let Some(crew) = (others > 0).then(|| Crew::call(others)).flatten() else { return work() };
     crew.threads.in_place_scope(|scope| {
         for _ in 0..others {
+            // Who wakes late is not waited for: another takes its part.
             scope.spawn(|_| work());
         }
         work();

@@ -66,7 +66,7 @@ impl<O: Observer> Worker<'_, O> {
     pub(crate) fn run(&mut self) {
         let mut task = match self.hand.take() {
             Some(cluster) => Task::Resume(cluster),
-            None => self.grid.take(),
+            None => self.grid.take(&mut self.taken),
         };
         while !self.grid.stop.load(Relaxed) {
             let mut cluster = match task {
@@ -74,7 +74,7 @@ impl<O: Observer> Worker<'_, O> {
                 Task::Resume(cluster) => cluster,
                 Task::Idle => {
                     std::thread::sleep(std::time::Duration::from_micros(50));
-                    task = self.grid.take();
+                    task = self.grid.take(&mut self.taken);
                     continue;
                 }
                 Task::Done => return,
@@ -87,11 +87,11 @@ impl<O: Observer> Worker<'_, O> {
                             self.spare.push(cta);
                         }
                     }
-                    self.grid.take_after_finishing()
+                    self.grid.take_after_finishing(&mut self.taken)
                 }
                 End::GaveWay => {
-                    self.grid.put_back(cluster, self.goes_in_step());
-                    self.grid.take()
+                    self.grid.put_back(cluster, &self.taken, self.goes_in_step());
+                    self.grid.take(&mut self.taken)
                 }
                 End::Still => {
                     self.hand = Some(cluster);
@@ -169,7 +169,7 @@ impl<O: Observer> Worker<'_, O> {
                     cluster.given += 1;
                     if cluster.given >= unfinished {
                         cluster.given = 0;
-                        if self.grid.others_wait() {
+                        if self.grid.others_wait(&self.taken) {
                             return End::GaveWay;
                         }
                         if !self.grid.exclusive {
@@ -212,7 +212,7 @@ impl<O: Observer> Worker<'_, O> {
         if self.grid.cluster != Dim3::ONE || !cta.output.is_empty() || !self.refuel(ran) {
             return false;
         }
-        let Some(next) = self.grid.start() else { return false };
+        let Some(next) = self.grid.start(&mut self.taken) else { return false };
         self.stats.blocks += 1;
         self.grid.begin(cta, next, 0, true);
         self.spend(bytes / BYTES);
@@ -229,7 +229,7 @@ impl<O: Observer> Worker<'_, O> {
 
     /// Whether other blocks could run now: of the cluster, or of others.
     fn others_wait(&self) -> bool {
-        !self.alone || self.grid.others_wait()
+        !self.alone || self.grid.others_wait(&self.taken)
     }
 
     fn keep_output(&mut self, cta: &mut Cta) {

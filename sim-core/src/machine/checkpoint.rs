@@ -91,7 +91,7 @@ impl Grid<'_> {
     fn state(&self) -> GridState {
         GridState {
             queue: self.queue.0.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            next: self.next.0.load(Relaxed),
+            next: self.supply.next.0.load(Relaxed),
             fuel: self.fuel.load(Relaxed),
             stop: self.stop.load(Relaxed),
             faulted: self.faulted.load(Relaxed),
@@ -105,7 +105,7 @@ impl Grid<'_> {
     fn restore(&self, state: &GridState) {
         let GridState { queue, next, fuel, stop, faulted, limited, findings, output, printed } = state;
         self.queue.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(queue);
-        self.next.0.store(*next, Relaxed);
+        self.supply.next.0.store(*next, Relaxed);
         self.fuel.store(*fuel, Relaxed);
         self.stop.store(*stop, Relaxed);
         self.faulted.store(*faulted, Relaxed);

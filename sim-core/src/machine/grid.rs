@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -75,9 +76,7 @@ pub(crate) struct Grid<'a> {
     /// Bytes of it, and of what was left out.
     pub printed: AtomicU64,
     pub(super) queue: Apart<Mutex<Queue>>,
-    /// The next cluster to start; beyond the last when all have.
-    pub(super) next: Apart<AtomicU64>,
-    count: u64,
+    pub(super) supply: Supply,
     /// In which order clusters start, with a seed; otherwise by index.
     order: Option<Order>,
 }
@@ -97,6 +96,49 @@ const PRICE: u64 = 3000;
 /// Has cache lines of its own: workers write to it often, and read what would lie beside it.
 #[repr(align(128))]
 pub(super) struct Apart<T>(pub(super) T);
+
+/// Most clusters that a worker takes at a time.
+const MOST: u64 = 32;
+
+/// A worker takes at most this part of its share of what is left, so that all end together.
+const PART: u64 = 8;
+
+/// Clusters that have not started.
+pub(super) struct Supply {
+    /// The next one; beyond the last when all are taken.
+    pub(super) next: Apart<AtomicU64>,
+    count: u64,
+    /// Among how many workers several at a time are shared out; none takes more than one with 0.
+    workers: u64,
+}
+
+impl Supply {
+    fn new(count: u64, workers: u64) -> Supply {
+        Supply { next: Apart(AtomicU64::new(0)), count, workers }
+    }
+
+    /// The next one for a worker that took these. To take several spares the line of the counter its way from worker to
+    /// worker, and who writes neighbouring blocks' memory writes what was fetched ahead.
+    #[inline(always)]
+    fn start(&self, taken: &mut Range<u64>) -> Option<u64> {
+        taken.next().or_else(|| {
+            let left = self.count.saturating_sub(self.next.0.load(Relaxed));
+            if left == 0 {
+                return None;
+            }
+            let several = left.checked_div(PART * self.workers).map_or(1, |part| part.clamp(1, MOST));
+            // Far from wrapping around: each worker asks but once more after the last.
+            let first = self.next.0.fetch_add(several, Relaxed);
+            *taken = first..self.count.min(first + several);
+            taken.next()
+        })
+    }
+
+    /// Whether there are any for a worker that took these.
+    fn are_left(&self, taken: &Range<u64>) -> bool {
+        !taken.is_empty() || self.next.0.load(Relaxed) < self.count
+    }
+}
 
 /// Clusters that have started, besides those that workers have in hand.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -180,6 +222,8 @@ impl<'a> Grid<'a> {
         let count = clusters.count() as u64;
         // Weak memory is one lane's at a time.
         let jobs = if options.weak { 1 } else { jobs.min(count.max(1) as usize) };
+        // Blocks that may wait for earlier ones start in order.
+        let shares = jobs > 1 && options.seed == 0 && !options.interleave && !code.waits_for_blocks;
         let functions_by_address = code
             .functions
             .iter()
@@ -229,15 +273,14 @@ impl<'a> Grid<'a> {
                 random: (options.interleave || options.seed != 0).then(|| Random::new(options.seed, count)),
                 ..Queue::default()
             })),
-            next: Apart(AtomicU64::new(0)),
-            count,
+            supply: Supply::new(count, if shares { jobs as u64 } else { 0 }),
             order: (options.seed != 0).then(|| Order::new(options.seed, count)),
         }
     }
 
     /// The next thing to do. New clusters go before ones that gave way, as long as there is room: the
     /// one that waits may wait for them. A seed delays them, but not for ever.
-    pub(crate) fn take(&self) -> Task {
+    pub(crate) fn take(&self, taken: &mut Range<u64>) -> Task {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = queue.waiting.len();
         let odds = if queue.resident < FEW { 2 } else { 16 };
@@ -247,7 +290,7 @@ impl<'a> Grid<'a> {
         };
         if !delayed
             && queue.resident < self.resident_limit
-            && let Some(next) = self.start()
+            && let Some(next) = self.start(taken)
         {
             queue.resident += 1;
             return Task::Start(next);
@@ -265,26 +308,20 @@ impl<'a> Grid<'a> {
         if queue.resident == 0 { Task::Done } else { Task::Idle }
     }
 
-    /// The next cluster to start.
-    pub(crate) fn start(&self) -> Option<u64> {
-        // Far from wrapping around: each worker asks but once more after the last.
-        let next = if self.are_left() { self.next.0.fetch_add(1, Relaxed) } else { self.count };
-        let nth = |at| self.order.as_ref().map_or(at, |order| order.number(at));
-        (next < self.count).then(|| nth(next))
-    }
-
-    /// Whether there are clusters to start.
-    fn are_left(&self) -> bool {
-        self.next.0.load(Relaxed) < self.count
+    /// The next cluster to start, for a worker that took these.
+    #[inline(always)]
+    pub(crate) fn start(&self, taken: &mut Range<u64>) -> Option<u64> {
+        let next = self.supply.start(taken)?;
+        Some(self.order.as_ref().map_or(next, |order| order.number(next)))
     }
 
     /// Notes that a cluster is finished; the next thing to do. A new one takes its place without a lock.
-    pub(crate) fn take_after_finishing(&self) -> Task {
-        if let Some(next) = self.start() {
+    pub(crate) fn take_after_finishing(&self, taken: &mut Range<u64>) -> Task {
+        if let Some(next) = self.start(taken) {
             return Task::Start(next);
         }
         self.finished();
-        self.take()
+        self.take(taken)
     }
 
     /// Whether clusters were asked for, be they of one block.
@@ -294,20 +331,20 @@ impl<'a> Grid<'a> {
 
     /// Whether there is only one cluster.
     pub(crate) fn is_one_cluster(&self) -> bool {
-        self.count == 1
+        self.supply.count == 1
     }
 
     /// Whether a cluster that waits for others should let them run.
-    pub(crate) fn others_wait(&self) -> bool {
+    pub(crate) fn others_wait(&self, taken: &Range<u64>) -> bool {
         let queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
-        !queue.waiting.is_empty() || self.are_left() && queue.resident < self.resident_limit
+        !queue.waiting.is_empty() || self.supply.are_left(taken) && queue.resident < self.resident_limit
     }
 
     /// Puts back a cluster that gave way; in step, all that are to run at the same time begin before the first round.
-    pub(crate) fn put_back(&self, cluster: Cluster, in_step: bool) {
+    pub(crate) fn put_back(&self, cluster: Cluster, taken: &Range<u64>, in_step: bool) {
         let mut queue = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         queue.waiting.push_back(cluster);
-        if in_step && !(self.are_left() && queue.resident < self.resident_limit) {
+        if in_step && !(self.supply.are_left(taken) && queue.resident < self.resident_limit) {
             queue.turned_in_step();
         }
     }
@@ -403,4 +440,37 @@ pub(crate) fn constant_rows(code: &Code, mut value: impl FnMut(Constant) -> u128
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::{MOST, Supply};
+
+    #[test]
+    fn each_cluster_starts_once_whoever_takes_it() {
+        for (count, workers, shared) in
+            [(0, 3, true), (1, 4, true), (31, 2, true), (5000, 1, true), (5000, 5, true), (5000, 5, false)]
+        {
+            let supply = Supply::new(count, if shared { workers } else { 0 });
+            let started = Mutex::new(Vec::new());
+            std::thread::scope(|scope| {
+                for _ in 0..workers {
+                    scope.spawn(|| {
+                        let (mut taken, mut mine) = (0..0, Vec::new());
+                        while let Some(next) = supply.start(&mut taken) {
+                            assert!(taken.end - taken.start < if shared { MOST } else { 1 });
+                            mine.push(next);
+                        }
+                        assert!(!supply.are_left(&taken));
+                        started.lock().unwrap().extend(mine);
+                    });
+                }
+            });
+            let mut started = started.into_inner().unwrap();
+            started.sort_unstable();
+            assert!(started.into_iter().eq(0..count), "{count} clusters, {workers} workers");
+        }
+    }
 }

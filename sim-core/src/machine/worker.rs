@@ -1,5 +1,6 @@
 //! A worker: what one thread of the host needs to run blocks of a launch.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::cluster::Cluster;
@@ -44,6 +45,8 @@ pub(crate) struct Worker<'g, O> {
     pub pauses: Pauses,
     pub hand: Option<Cluster>,
     pub turn: Option<BlockTurn>,
+    /// Clusters that it took from the grid and has not started.
+    pub taken: Range<u64>,
     /// The running block is the only one of its cluster that is not over.
     pub alone: bool,
     /// Warp instructions that may run before the shared limit is asked again.
@@ -89,6 +92,7 @@ impl<'g, O: Observer> Worker<'g, O> {
             pauses: Pauses::never(false),
             hand: None,
             turn: None,
+            taken: 0..0,
             alone: true,
             fuel: 0,
             work: 0,
