@@ -67,10 +67,14 @@ pub struct Context {
     pub(crate) compared: u64,
     /// Steps of a warp after which lanes that stand aside may get their turn before others meet them.
     pub patience: u64,
+    /// The same where a thread may wait for another meanwhile.
+    pub wary: u64,
     /// Whether no other thread accesses memory meanwhile.
     pub exclusive: bool,
-    /// How often somebody may read what an atomic found.
+    /// How often something was done that a thread may use to wait for another, in all.
     pub reads: u64,
+    /// Loads of loops that do nothing but wait, in all; each of [`SPINS`] is the caller's.
+    pub spins: u64,
     /// Steps after which a loop ends.
     pub(crate) most: u64,
     /// What happened.
@@ -129,7 +133,13 @@ pub(crate) struct Behind {
     pub(crate) meetings: [u32; 2],
     /// After how many steps of the stretch they came there.
     pub(crate) left_after: [u64; 2],
+    /// When the first of those of the first kind came there: [`Context::reads`], and how long others may run.
+    pub(crate) reads: u64,
+    pub(crate) patience: u64,
 }
+
+/// Loads of loops that do nothing but wait after which it is another's turn: what is waited for may come only then.
+pub const SPINS: u64 = 64;
 
 /// A round that code may begin with at a position.
 #[derive(Clone, Copy, Debug, Default)]
@@ -275,6 +285,11 @@ pub struct Runner {
     pub aside: SmallVec<[Aside; 4]>,
     /// Of [`Ran::steps`], those before its lanes parted, when none stood aside.
     pub parted_at: u64,
+    /// How many they may make from there on before it is the caller who decides.
+    pub(crate) patience: u64,
+    /// How often they have done since what a thread may use to wait for another, and [`Context::reads`] when they had not.
+    pub reads: u64,
+    pub(crate) since: u64,
 }
 
 /// Lanes that stand aside.
@@ -305,6 +320,9 @@ impl Runner {
             lanes,
             aside,
             parted_at: 0,
+            patience: 0,
+            reads: 0,
+            since: 0,
             ran,
             width: 0,
             went: 0,
@@ -321,7 +339,7 @@ impl Runner {
     #[inline(always)]
     pub fn begin_again(&mut self, position: u32) {
         (self.position, self.ran) = (position, Ran::default());
-        (self.called, self.parted_at) = (None, 0);
+        (self.called, self.parted_at, self.reads) = (None, 0, 0);
         self.aside.clear();
     }
 
@@ -529,8 +547,10 @@ impl Context {
             changes: 0,
             compared: u64::MAX,
             patience: u64::MAX,
+            wary: u64::MAX,
             exclusive: false,
             reads: 0,
+            spins: 0,
             most: 0,
             ran: Stretch::default(),
             lanes: 0,

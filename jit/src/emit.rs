@@ -396,8 +396,22 @@ impl Emitter<'_> {
             Kind::Exchange(exchange) if self.avx512 && !self.masked() => self.exchange(exchange),
             Kind::Exchange(_) | Kind::Call(_) => self.call_step(step.guard),
             Kind::Lanes(which, _) => self.call_lanes(*which, step.guard),
+            Kind::Fence { sequential } => self.fence(*sequential),
             Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Exit | Kind::Leave(_) => Ok(()),
         }
+    }
+
+    /// Memory is coherent, and only a load may come before a store of its own processor.
+    fn fence(&mut self, sequential: bool) -> Done {
+        if !sequential {
+            return Ok(());
+        }
+        let mut over = self.a.create_label();
+        self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
+        self.a.jne(over)?;
+        self.a.mfence()?;
+        self.a.set_label(&mut over)?;
+        self.a.nop()
     }
 
     /// Where the block begins that a branch ends, if it leads there: that of a loop without others in it.

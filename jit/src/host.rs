@@ -86,7 +86,7 @@ struct Position {
     reach: u32,
     /// Where a branch leads, or [`BARRIER`], or [`EXIT`].
     target: u32,
-    /// Lanes that part here are left to the caller.
+    /// A thread may wait for another before lanes meet again that part here.
     awaits: bool,
 }
 
@@ -198,9 +198,9 @@ impl Compiled {
         self.positions[position as usize].target
     }
 
-    /// Whether lanes that part at a branch may wait for another thread before they meet again.
-    pub(crate) fn awaits(&self, position: u32) -> bool {
-        self.positions[position as usize].awaits
+    /// How long lanes that part at a branch may run while others stand aside.
+    pub(crate) fn patience(&self, context: &Context, position: u32) -> u64 {
+        if self.positions[position as usize].awaits { context.wary } else { context.patience }
     }
 
     pub(crate) fn is_barrier(&self, position: u32) -> bool {

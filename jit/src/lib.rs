@@ -41,7 +41,7 @@ mod team;
 #[path = "elsewhere.rs"]
 mod host;
 
-pub use context::{Aside, Call, Context, Progress, Ran, Runner, Storage, Until, Window};
+pub use context::{Aside, Call, Context, Progress, Ran, Runner, SPINS, Storage, Until, Window};
 pub use host::Compiled;
 pub use program::{
     Access, Atomic, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space, Spread, Step, Update,

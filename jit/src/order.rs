@@ -160,14 +160,10 @@ fn done_aside(program: &Program, branch: usize, target: usize) -> Effect {
     Effect { parts: true, ..effect }
 }
 
-/// Whether lanes that part at a branch may wait for another thread before they meet again: who looks at memory but once
-/// does not.
+/// Whether lanes that part at a branch may wait for another thread before they meet again.
 pub(crate) fn awaits_aside(program: &Program, branch: usize, target: usize) -> bool {
-    let repeats = |between: Range<usize>| {
-        between.clone().any(|at| matches!(program.steps[at].kind, Kind::Branch(to) if to as usize <= at))
-            && program.steps[between].iter().any(|step| step.awaits)
-    };
-    program.waits && aside(program, branch, target).is_none_or(repeats)
+    let awaits = |between: Range<usize>| program.steps[between].iter().any(|step| step.awaits);
+    program.waits && aside(program, branch, target).is_none_or(awaits)
 }
 
 /// Before which steps a run of one of several warps ends.
@@ -270,6 +266,7 @@ mod tests {
             store,
             space: Space::Hinted,
             polls: false,
+            spins: false,
             bytes: 4,
             signed: false,
             count: 1,

@@ -49,8 +49,8 @@ pub struct Step {
     pub effect: Effect,
     /// Whether all lanes that make it together get one value from it.
     pub uniform: bool,
-    /// Whether a thread may use it to wait for another: lanes that part before it are left to the caller at once, as how far
-    /// they go may matter to those they wait for.
+    /// Whether a thread may use it to wait for another: lanes that part before it are soon left to the caller, as how far they
+    /// go may matter to those they wait for.
     pub awaits: bool,
 }
 
@@ -164,6 +164,11 @@ pub enum Kind {
     Branch(u32),
     /// Nothing.
     Nothing,
+    /// What lanes access before it is accessed before what they access behind it; also what they store before what they load.
+    Fence {
+        /// See above.
+        sequential: bool,
+    },
     /// All warps of the block wait for each other here; one alone leaves code, all of them pass.
     Barrier,
     /// The end of all lanes that come here; one warp alone leaves code, all of a block are over.
@@ -251,6 +256,8 @@ pub struct Access {
     pub space: Space,
     /// Whether a thread may wait with it for another one.
     pub polls: bool,
+    /// Whether it is of a loop that does nothing else.
+    pub spins: bool,
     /// Bytes of an element.
     pub bytes: u32,
     /// Whether a narrow one is extended with its sign.

@@ -152,6 +152,67 @@ fn turns_of_a_block_change_no_way_of_a_warp() {
     assert_eq!(disagreeing(&[30128, 81176, 6_004_115], Form::Kernel), []);
 }
 
+/// Threads that wait for each other, some lanes of a warp while the others stand aside. A warp alone looks as often as interpreted.
+#[test]
+fn threads_that_wait_agree() {
+    let bodies = [
+        // A lock.
+        "again: atom.acquire.gpu.global.cas.b32 %r0, [%counts], 0, 1; setp.ne.u32 %q, %r0, 0; @%q bra again;
+         ld.global.u32 %r1, [%counts+4]; mad.lo.u32 %r1, %r1, 3, %i; st.global.u32 [%counts+4], %r1;
+         membar.gl; atom.exch.b32 %r0, [%counts], 0;",
+        // Each waits for the one before it.
+        "setp.eq.u32 %q, %i, 0; @%q bra first;
+         again: ld.acquire.gpu.global.u32 %r0, [%flag+-4]; setp.eq.u32 %q, %r0, 0; @%q bra again;
+         first: ld.global.u32 %r1, [%counts]; mad.lo.u32 %r1, %r1, 5, %i; st.global.u32 [%counts], %r1;
+         st.release.gpu.global.u32 [%flag], 1;",
+        // The same, and it does something else meanwhile.
+        "setp.eq.u32 %q, %i, 0; mov.u32 %r1, 0; @%q bra first;
+         again: add.u32 %r1, %r1, 1; ld.volatile.global.u32 %r0, [%flag+-4]; setp.eq.u32 %q, %r0, 0; @%q bra again;
+         first: min.u32 %r1, %r1, 1; st.global.u32 [%flag+4096], %r1; fence.acq_rel.gpu; st.volatile.global.u32 [%flag], 1;",
+        // All wait for all.
+        "atom.add.u32 %r0, [%counts], 1;
+         again: ld.volatile.global.u32 %r0, [%counts]; setp.lt.u32 %q, %r0, %n; @%q bra again;",
+        // Who comes first has a turn, and then the next one.
+        "atom.add.u32 %r1, [%counts], 1;
+         again: nanosleep.u32 20; ld.relaxed.gpu.global.u32 %r0, [%counts+4]; setp.ne.u32 %q, %r0, %r1; @%q bra again;
+         ld.global.u32 %r0, [%counts+8]; mad.lo.u32 %r0, %r0, 7, %i; st.global.u32 [%counts+8], %r0;
+         fence.sc.gpu; add.u32 %r1, %r1, 1; st.relaxed.gpu.global.u32 [%counts+4], %r1;",
+    ];
+    for (body, apart, block) in bodies
+        .into_iter()
+        .flat_map(|body| [(1, 32), (1, 40), (4, 64), (8, 96), (32, 128), (64, 96)].map(|(a, b)| (body, a, b)))
+    {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
+    .reg .b32 %r<3>, %t<2>, %i, %n; .reg .b64 %rd, %flag, %counts; .reg .pred %q;
+    ld.param.u64 %flag, [out]; ld.param.u64 %counts, [counts];
+    mov.u32 %t0, %tid.x; mov.u32 %t1, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %t1, %n, %t0;
+    add.u32 %n, %n, {apart} - 1; div.u32 %n, %n, {apart}; mul.lo.u32 %n, %n, 2;
+    mad.lo.u32 %r2, %i, 3, 1;
+    rem.u32 %t1, %t0, {apart}; setp.ne.u32 %q, %t1, 0; @%q bra over;
+    // How many do so before it.
+    div.u32 %t0, %t0, {apart}; shr.u32 %t1, %n, 1; mov.u32 %i, %ctaid.x; mad.lo.u32 %i, %i, %t1, %t0;
+    mul.wide.u32 %rd, %i, 4; add.s64 %flag, %flag, %rd;
+    {body}
+over:
+    mul.wide.u32 %rd, %r2, 4; ld.param.u64 %flag, [out]; add.s64 %flag, %flag, %rd; st.global.u32 [%flag+8192], %r2;
+    ret;
+}}
+"
+        );
+        let expected = run(&text, Engine::Interpreter, block, &[0; 4]);
+        for engine in [(Engine::Compiled, None), (Engine::Auto, Some(1)), (Engine::Auto, Some(300))] {
+            let found = run_and(&text, engine, block, &[0; 4]);
+            let what = format!("{engine:?}, one of {apart}, blocks of {block} threads\n{text}");
+            assert!(expected.1 == found.1, "{what}");
+            if block == 32 {
+                assert_eq!(expected.0, found.0, "{what}");
+            }
+        }
+    }
+}
+
 /// Compiled code keeps the order in which the warps of a block access memory, but for a few that have gone different ways.
 #[test]
 fn kernels_that_race_agree_almost_always() {

@@ -1,6 +1,7 @@
 //! Loads and stores: which way one goes. The ways themselves are the targets'.
 
 use super::*;
+use crate::context::SPINS;
 use crate::emit::window::{Look, Place};
 use crate::program::{Access, Spread};
 
@@ -117,8 +118,8 @@ impl Emitter<'_> {
             (self.a.create_label(), self.a.create_label(), self.a.create_label());
         let before = self.file.clone();
         self.unless_all_take_part(guard, resume, host)?;
-        if access.polls {
-            self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
+        if access.spins {
+            self.looks_for_long(host)?;
         }
         let place = self.window(access, host)?;
         if sought == Sought::One {
@@ -130,6 +131,13 @@ impl Emitter<'_> {
         self.a.set_label(&mut moved)?;
         self.a.nop()?;
         self.moved(written, &places, guarded)?;
+        for (counts, counter) in
+            [(access.polls, offset_of!(Context, reads)), (access.spins, offset_of!(Context, spins))]
+        {
+            if counts {
+                self.a.inc(qword_ptr(at(counter)))?;
+            }
+        }
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
         self.or_host(host, resume, before, guard);
@@ -218,6 +226,15 @@ impl Emitter<'_> {
             }
             (false, Some(_)) => self.take_apart(written, places, guarded),
         }
+    }
+
+    /// To the host if the next load of a loop that does nothing but wait ends the turn.
+    fn looks_for_long(&mut self, host: CodeLabel) -> Done {
+        const { assert!(SPINS.is_power_of_two()) };
+        self.a.mov(ecx, dword_ptr(at(offset_of!(Context, spins))))?;
+        self.a.inc(ecx)?;
+        self.a.test(ecx, SPINS as i32 - 1)?;
+        self.a.je(host)
     }
 
     /// Behind a guarded step if no lane takes part, to the host if only some do.

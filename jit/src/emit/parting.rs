@@ -13,6 +13,8 @@ const MOST_ASIDE: usize = 64;
 pub(super) const BEHIND: usize = offset_of!(Context, behind);
 pub(super) const ASIDES: usize = BEHIND + offset_of!(Behind, lanes);
 const MEETINGS: usize = BEHIND + offset_of!(Behind, meetings);
+pub(super) const READS: usize = BEHIND + offset_of!(Behind, reads);
+const PATIENCE: usize = BEHIND + offset_of!(Behind, patience);
 const LEFT_AFTER: usize = BEHIND + offset_of!(Behind, left_after);
 pub(super) const FAR: usize = 0;
 pub(super) const NEAR: usize = 1;
@@ -46,7 +48,9 @@ impl Emitter<'_> {
         let steps = &self.program.steps;
         let target = self.target(branch).filter(|target| *target > branch)?;
         let is_done_here = |step: &Step| match &step.kind {
-            Kind::Compute(..) | Kind::Lanes(..) | Kind::Atomic(_) | Kind::Nothing => true,
+            Kind::Compute(..) | Kind::Lanes(..) | Kind::Atomic(_) | Kind::Fence { .. } | Kind::Nothing => {
+                true
+            }
             // Some of several elements are always the host's.
             Kind::Access(access) => access.count == 1 && access.bytes >= 4,
             _ => false,
@@ -124,9 +128,10 @@ impl Emitter<'_> {
         let (program, next) = (self.program, branch + 1);
         let target = self.target(branch).filter(|target| *target != next);
         let Some(target) = target else { return Ok(()) };
-        if order::awaits_aside(program, branch as usize, target as usize) {
-            return Ok(());
-        }
+        let patience = match order::awaits_aside(program, branch as usize, target as usize) {
+            true => offset_of!(Context, wary),
+            false => offset_of!(Context, patience),
+        };
         let (low, high) = (target.min(next), target.max(next));
         let (mut first, mut stays, mut stops, mut lasts) =
             (self.a.create_label(), self.a.create_label(), self.a.create_label(), self.a.create_label());
@@ -139,6 +144,10 @@ impl Emitter<'_> {
         self.a.jmp(stays)?;
         self.a.set_label(&mut first)?;
         self.a.mov(fields(LEFT_AFTER + 8 * FAR), r8)?;
+        for (from, to) in [(offset_of!(Context, reads), READS), (patience, PATIENCE)] {
+            self.a.mov(rcx, fields(from))?;
+            self.a.mov(fields(to), rcx)?;
+        }
         self.a.set_label(&mut stays)?;
         self.a.mov(edx, eax)?;
         if low == target {
@@ -151,7 +160,7 @@ impl Emitter<'_> {
         self.a.mov(field(offset_of!(Context, stop)), high)?;
         self.a.set_label(&mut stops)?;
         self.a.mov(rcx, fields(LEFT_AFTER + 8 * FAR))?;
-        self.a.add(rcx, fields(offset_of!(Context, patience)))?;
+        self.a.add(rcx, fields(PATIENCE))?;
         self.a.jc(lasts)?;
         self.a.cmp(fields(offset_of!(Context, most)), rcx)?;
         self.a.jbe(lasts)?;

@@ -1,7 +1,7 @@
 //! Between stretches: whose turn it is, and which round follows. What code decides here without going back is what
 //! [`crate::team`] would decide.
 
-use super::parting::{ASIDES, BEHIND, FAR, NEAR};
+use super::parting::{ASIDES, BEHIND, FAR, NEAR, READS};
 use super::*;
 use crate::context::{APART, Behind, Round, SHARED};
 
@@ -249,6 +249,9 @@ impl Emitter<'_> {
             self.a.mov(r11, qword_ptr(at(BEHIND + part)))?;
             self.a.mov(qword_ptr(rdi + (offset_of!(Runner, behind) + part)), r11)?;
         }
+        self.a.mov(r11, qword_ptr(at(offset_of!(Context, reads))))?;
+        self.a.sub(r11, qword_ptr(at(READS)))?;
+        self.a.mov(qword_ptr(rdi + offset_of!(Runner, reads)), r11)?;
         for which in [FAR, NEAR] {
             self.come_up(which)?;
         }

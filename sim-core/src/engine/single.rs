@@ -273,10 +273,14 @@ impl<O: Observer> Machine<'_, '_, O> {
                         self.warp_mut().fork(group, aside.position, aside.lanes);
                         stop = stop.min(aside.position);
                     }
-                    if whole && !runner.aside.is_empty() {
+                    let parts = whole && !runner.aside.is_empty();
+                    if parts {
                         self.warp_mut().part_at(entered + runner.parted_at);
                     }
                     parted!();
+                    if parts {
+                        now.waits -= runner.reads;
+                    }
                     if called.is_some() {
                         break flow.unwrap_or(Flow::Switch);
                     }

@@ -15,7 +15,7 @@ use super::turn::BlockTurn;
 use crate::launch::Stats;
 use crate::memory::{Hint, Snapshot, host};
 use crate::observer::Observer;
-use jit::Context;
+use jit::{Context, SPINS};
 use semantics::matrix::panel::Panel;
 use semantics::matrix::tile::Tile;
 
@@ -65,8 +65,6 @@ pub(crate) struct Worker<'g, O> {
     pub panel: Option<Box<Panel>>,
 }
 
-/// Loads of loops that do nothing but wait after which it is another's turn: what is waited for may come only then.
-const SPINS: u64 = 64;
 /// Warp instructions between two looks at the limits.
 const FUEL: u64 = 200_000;
 /// What an instruction that may take long counts as, of those between two looks at the clock.

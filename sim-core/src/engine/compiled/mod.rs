@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
-use jit::{Compiled, Context, Progress, Runner, Storage, Until, Window};
+use jit::{Compiled, Context, Progress, Runner, SPINS, Storage, Until, Window};
 use smallvec::SmallVec;
 
 use crate::code::{Action, Code, CodeFunction};
@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::machine::frame::{Frame, FrameId, ROOT};
 use crate::machine::grid::Grid;
 use crate::machine::kept::CompiledFunction;
-use crate::machine::warp::{BUSY, Group};
+use crate::machine::warp::{BUSY, Group, SLICE};
 use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
@@ -126,6 +126,9 @@ impl<O: Observer> Host<'_, '_, '_, O> {
             (number, runner.lanes, Registers::new(frame, warp, context.constants, runner.predicates))
         };
         let (registers, machine) = (&mut registers, &mut *self.machine);
+        // SAFETY: as above.
+        (machine.worker.waits, machine.worker.spins) =
+            unsafe { ((*self.context).reads, (*self.context).spins) };
         machine.index = self.warps[runner];
         let code = machine.worker.grid.code;
         let position = self.function.start + position;
@@ -136,6 +139,10 @@ impl<O: Observer> Host<'_, '_, '_, O> {
                 // slots within the kernel's frame.
                 unsafe { run(registers, operands, lanes) };
                 return Done::Next;
+            }
+            // The next one ends the turn.
+            Action::Load(access) if access.spins && (machine.worker.spins + 1).is_multiple_of(SPINS) => {
+                return Done::Refused;
             }
             Action::Load(access) => machine.operate_load(registers, &mut group, lanes, access),
             Action::Store(access) => machine.operate_store(registers, &mut group, lanes, access),
@@ -155,6 +162,7 @@ impl<O: Observer> Host<'_, '_, '_, O> {
         unsafe {
             let context = &mut *self.context;
             context.fresh = machine.worker.snapshot.generation;
+            (context.reads, context.spins) = (machine.worker.waits, machine.worker.spins);
             if context.changes != machine.worker.hint_changes {
                 context.changes = machine.worker.hint_changes;
                 self.function.code.compare_windows(context);
@@ -269,7 +277,9 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         let windows = &self.worker.hints[function.start as usize..];
         (context.windows, context.changes) = (windows.as_ptr().cast(), self.worker.hint_changes);
         context.shared = self.shared_window();
-        (context.exclusive, context.reads, context.patience) = (self.worker.grid.exclusive, 0, BUSY);
+        context.exclusive = self.worker.grid.exclusive;
+        (context.patience, context.wary) = (BUSY, SLICE);
+        (context.reads, context.spins) = (self.worker.waits, self.worker.spins);
         context.generation = self.worker.grid.memory.generation();
         context.fresh = self.worker.snapshot.generation;
         context.constants = self.worker.grid.constants.as_ptr().cast_mut();
@@ -286,7 +296,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         context.host = (&raw mut host).cast();
         let result = run(&mut context);
         let Host { flows, panic, .. } = host;
-        self.worker.waits += context.reads;
+        (self.worker.waits, self.worker.spins) = (context.reads, context.spins);
         self.worker.context = Some(context);
         if let Some(panic) = panic {
             resume_unwind(panic);

@@ -11,6 +11,7 @@ use crate::code::{
     Matrix, Simple, WarpOp, WarpOpKind,
 };
 use crate::ops::collective::shuffle_source;
+use ptx_frontend::MemOrder;
 use semantics::lanes::{LaneMask, Operands, Pred, SimdLevel, Slot, WARP_SIZE};
 
 /// Memories that warps share.
@@ -57,7 +58,8 @@ pub(super) fn program(code: &Code, function: &CodeFunction, least: [u32; 2], lev
             Action::Store(access) => accessed(code, function, access, true),
             Action::Branch(target) if range.contains(target) => Kind::Branch(*target - range.start),
             Action::Nothing => Kind::Nothing,
-            Action::ActiveMask(_) | Action::LocalAddress(..) | Action::Fence(..) => Kind::Call(Uses::All),
+            Action::Fence(order, _) => Kind::Fence { sequential: *order == MemOrder::Sc },
+            Action::ActiveMask(_) | Action::LocalAddress(..) => Kind::Call(Uses::All),
             Action::Return | Action::Exit if !is_kernel => Kind::Leave(Uses::All),
             Action::Return | Action::Exit if inst.guard == Pred::TRUE => Kind::Exit,
             Action::Return | Action::Exit => Kind::Leave(Uses::Slots(Vec::new())),
@@ -222,8 +224,7 @@ fn window_of(access: &Access) -> Option<(Space, Width)> {
 fn accessed(code: &Code, function: &CodeFunction, access: &Access, store: bool) -> Kind {
     // On x86 a move is as strong as any access has to be: fences are others' business.
     let polls = access.strong && !store;
-    // How often a loop looks that does nothing else is the interpreter's business.
-    if access.spins || access.asynchronous != Asynchronous::No {
+    if access.asynchronous != Asynchronous::No {
         return Kind::Leave(Uses::All);
     }
     let slots = &code.slots[access.elements.start as usize..][..access.elements.len as usize];
@@ -271,6 +272,7 @@ fn accessed(code: &Code, function: &CodeFunction, access: &Access, store: bool) 
         store,
         space,
         polls,
+        spins: access.spins,
         bytes,
         signed,
         count,
@@ -331,6 +333,7 @@ fn updated(code: &Code, atomic: &Atomic) -> Option<Update> {
         store: true,
         space,
         polls: false,
+        spins: false,
         bytes,
         signed,
         count: 1,

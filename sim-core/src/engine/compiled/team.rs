@@ -161,6 +161,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
             warp.fork(&parted, aside.position, aside.lanes);
         }
         warp.part_at(entered + runner.parted_at);
+        warp.waited = runner.reads > 0;
     }
 
     /// A whole warp exits.
