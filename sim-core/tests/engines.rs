@@ -152,6 +152,12 @@ fn turns_of_a_block_change_no_way_of_a_warp() {
     assert_eq!(disagreeing(&[30128, 81176, 6_004_115], Form::Kernel), []);
 }
 
+/// Two groups of a function's warp that have waited for as long go on by place, in whatever order an engine found them.
+#[test]
+fn groups_that_waited_for_as_long_agree() {
+    assert_eq!(disagreeing(&[9_121_049], Form::Called), []);
+}
+
 /// Threads that wait for each other, some lanes of a warp while the others stand aside. A warp alone looks as often as interpreted.
 #[test]
 fn threads_that_wait_agree() {

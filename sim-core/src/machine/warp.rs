@@ -5,6 +5,8 @@
 //! the layout runs first, so that groups meet soon; a group that has run long gives way to the one
 //! that waited longest, so that every lane makes progress (independent thread scheduling).
 
+use std::cmp::Reverse;
+
 use super::frame::{Frame, FrameId, ROOT};
 use super::in_flight::InFlight;
 use super::warpgroup::Pending;
@@ -391,13 +393,10 @@ impl Warp {
             return (group.wait == Wait::Ready).then_some(0);
         }
         let ready = self.groups.iter().enumerate().filter(|(_, group)| group.wait == Wait::Ready);
-        if fair {
-            ready.min_by_key(|(_, group)| group.last_run).map(|(at, _)| at)
-        } else {
-            ready
-                .min_by_key(|(_, group)| (std::cmp::Reverse(self.frame(group.frame).depth), group.position))
-                .map(|(at, _)| at)
-        }
+        // Of those that have waited for as long, too, the place decides: in which order they are kept depends on the engine.
+        let place = |group: &Group| (Reverse(self.frame(group.frame).depth), group.position);
+        let order = |group: &Group| (if fair { group.last_run } else { 0 }, place(group));
+        ready.min_by_key(|(_, group)| order(group)).map(|(at, _)| at)
     }
 
     /// The lowest position at which a ready group of this frame stands, which the running group
