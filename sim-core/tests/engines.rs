@@ -219,6 +219,61 @@ over:
     }
 }
 
+/// Warps hand over what is in shared memory through barriers with a count, of which some only arrive.
+#[test]
+fn warps_that_meet_at_counted_barriers_agree() {
+    let bodies = [
+        // The first warp fills, the others use it; each slot has a barrier for either.
+        ("128", "setp.lt.u32 %q, %me, 32; @%q bra fills;
+         uses: and.b32 %slot, %step, 1; add.u32 %id, %slot, 1; barrier.sync %id, 128;
+         shl.b32 %t, %slot, 7; add.u32 %t, %t, %at; ld.shared.u32 %r, [%t]; mad.lo.u32 %sum, %sum, 3, %r;
+         add.u32 %id, %slot, 3; barrier.arrive %id, 128;
+         add.u32 %step, %step, 1; setp.lt.u32 %q, %step, 21; @%q bra uses; bra over;
+         fills: and.b32 %slot, %step, 1; setp.lt.u32 %q, %step, 2; @%q bra empty;
+         add.u32 %id, %slot, 3; barrier.sync %id, 128;
+         empty: mad.lo.u32 %sum, %sum, 5, %me; shl.b32 %t, %slot, 7; add.u32 %t, %t, %at; st.shared.u32 [%t], %sum;
+         add.u32 %id, %slot, 1; barrier.arrive %id, 128;
+         add.u32 %step, %step, 1; setp.lt.u32 %q, %step, 21; @%q bra fills;"),
+        // Pairs of warps by themselves, some of which do more between, and then all.
+        ("128", "shr.u32 %id, %me, 6; add.u32 %id, %id, 5;
+         uses: st.shared.u32 [%at], %sum; barrier.sync %id, 64; xor.b32 %t, %me, 32; and.b32 %t, %t, 96; shl.b32 %t, %t, 2;
+         mov.u32 %r, s; add.u32 %t, %t, %r; ld.shared.u32 %r, [%t]; mad.lo.u32 %sum, %sum, 3, %r; bar.sync 9, 128;
+         add.u32 %step, %step, 1; and.b32 %r, %me, %step; and.b32 %r, %r, 32; setp.eq.u32 %q, %r, 0; @%q bra less;
+         mad.lo.u32 %sum, %sum, 7, 1; mad.lo.u32 %sum, %sum, 7, 2; mad.lo.u32 %sum, %sum, 7, 3;
+         less: setp.lt.u32 %q, %step, 17; @%q bra uses; bar.sync 0; mad.lo.u32 %sum, %sum, 7, 4; bar.sync 0;"),
+        // Rings: each warp tells the next one; the number is known when it runs. Then one ends early, and others wait for all.
+        ("96", "shr.u32 %slot, %me, 5; add.u32 %r, %slot, 1; rem.u32 %r, %r, 3; add.u32 %r, %r, 1; setp.ne.u32 %q, %slot, 0;
+         turn: @%q bra waits; barrier.arrive %r, 64;
+         waits: add.u32 %id, %slot, 1; barrier.sync %id, 64; @!%q bra told; barrier.arrive %r, 64;
+         told: add.u32 %step, %step, 1; mad.lo.u32 %sum, %sum, 3, %step; setp.lt.u32 %p, %step, 9; @%p bra turn;
+         setp.lt.u32 %q, %me, 32; @%q bra over; mov.u32 %id, 11; barrier.sync %id;"),
+    ];
+    for (block, body) in bodies {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
+    .reg .b32 %me, %step, %slot, %id, %t, %r, %at, %sum; .reg .b64 %rd, %out; .reg .pred %p, %q; .shared .b32 s[256];
+    mov.u32 %me, %tid.x; mov.u32 %step, 0; mov.u32 %sum, %me; mov.u32 %at, s; and.b32 %t, %me, 31; shl.b32 %t, %t, 2;
+    add.u32 %at, %at, %t;
+    {body}
+over:
+    ld.param.u64 %out, [out]; mov.u32 %t, %ctaid.x; mov.u32 %r, %ntid.x; mad.lo.u32 %t, %t, %r, %me;
+    mul.wide.u32 %rd, %t, 4; add.s64 %out, %out, %rd; st.global.u32 [%out], %sum;
+    ret;
+}}
+"
+        );
+        let block = block.parse().unwrap();
+        let expected = run(&text, Engine::Interpreter, block, &[0; 4]);
+        assert!(expected.1.iter().any(|&byte| byte != 0));
+        for engine in [(Engine::Compiled, None), (Engine::Auto, Some(1)), (Engine::Auto, Some(300))] {
+            let found = run_and(&text, engine, block, &[0; 4]);
+            assert_eq!(expected.0, found.0, "{engine:?}\n{text}");
+            assert!(expected.1 == found.1, "{engine:?}\n{text}");
+        }
+    }
+}
+
 /// Compiled code keeps the order in which the warps of a block access memory, but for a few that have gone different ways.
 #[test]
 fn kernels_that_race_agree_almost_always() {

@@ -160,7 +160,7 @@ impl Emitter<'_> {
         if let Sought::Apart(step) = sought {
             self.alike::<T>(access, places, look, step, scattered)?;
             T::strided(self, Moving { access, place, places, host: scattered }, step)?;
-            self.prefetch(access, step, look)?;
+            self.prefetch(access, place, step, look)?;
             self.a.jmp(moved)?;
         }
         let ways: &[bool] = match sought {
@@ -173,7 +173,7 @@ impl Emitter<'_> {
             if follow {
                 self.alike::<T>(access, places, look, access.stride(), other)?;
                 T::consecutive(self, Moving { access, place, places, host: outside })?;
-                self.prefetch(access, access.stride(), look)?;
+                self.prefetch(access, place, access.stride(), look)?;
             } else if !access.store {
                 self.alike::<T>(access, places, look, 0, other)?;
                 T::equal(self, Moving { access, place, places, host: outside })?;

@@ -101,16 +101,21 @@ impl Emitter<'_> {
         self.a.sub(r11, qword_ptr(at(FIRSTS + 16 * place)))
     }
 
-    /// Asks for memory that is loaded in a few turns if addresses go on like this, from the place `rax` behind `rdi`.
-    pub(super) fn prefetch(&mut self, access: &Access, step: u32, look: Look) -> Done {
+    /// Asks for memory that is loaded in a few turns if addresses go on like this, from the place `rax` behind `rdi` of a window.
+    pub(super) fn prefetch(&mut self, access: &Access, place: Place, step: u32, look: Look) -> Done {
         if self.prefetches(access, look).is_none() {
             return Ok(());
         }
+        let mut beyond = self.a.create_label();
+        // To look beyond the end of memory costs as much as a turn.
         self.a.lea(rax, rax + r11 * TURNS)?;
+        self.a.cmp(rax, place.size)?;
+        self.a.jae(beyond)?;
         for line in 0..(WARP_SIZE as u32 * step / LINE).min(MOST_LINES) {
             self.a.prefetcht0(byte_ptr(rdi + rax + LINE * line))?;
         }
-        Ok(())
+        self.a.set_label(&mut beyond)?;
+        self.a.nop()
     }
 
     /// Keeps what was found out of addresses.
