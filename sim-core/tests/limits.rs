@@ -277,3 +277,19 @@ L: mbarrier.try_wait.parity.shared::cta.b64 %p, [%r+8], 0; @!%p bra L; ret; }}"
         "mbarrier.init.shared::cta.b64 [%r+8], 1; mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r+8], 16;",
     );
 }
+
+/// Workers take several blocks at a time where no load is strong, and these wait for the one before them all the same.
+#[test]
+fn blocks_that_wait_without_saying_so_finish() {
+    let text = ".visible .entry k(.param .u64 p) {
+        .reg .b32 %b, %x; .reg .b64 %q, %o; .reg .pred %p;
+        ld.param.u64 %q, [p]; mov.u32 %b, %ctaid.x; mul.wide.u32 %o, %b, 4; add.u64 %q, %q, %o;
+        setp.eq.u32 %p, %b, 0; @%p bra FIRST;
+        AGAIN: ld.global.cg.u32 %x, [%q+-4]; setp.eq.u32 %p, %x, 0; @%p bra AGAIN;
+        FIRST: st.global.u32 [%q], 1; ret; }";
+    for jobs in [2, 5] {
+        let timeout = Some(Duration::from_secs(120));
+        let report = run(text, 4000, 32, &RunOptions { jobs, timeout, ..RunOptions::default() });
+        assert_eq!(report.outcome, Outcome::Completed, "{jobs} workers: {:?}", report.findings);
+    }
+}

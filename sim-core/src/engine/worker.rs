@@ -260,6 +260,9 @@ impl<O: Observer> Worker<'_, O> {
                     if pause == Pause::Stopped || !self.refuel(ran) {
                         return End::Stopped;
                     }
+                    if pause == Pause::Slice {
+                        self.grid.delays(&mut self.taken);
+                    }
                     let waited = self.waits > before;
                     if pause == Pause::Slice && left_out {
                         // Those that ran may wait for the others.
@@ -326,6 +329,9 @@ impl<O: Observer> Worker<'_, O> {
             }
             if !self.refuel(turn.ran()) {
                 return End::Stopped;
+            }
+            if pause == Pause::Slice {
+                self.grid.delays(&mut self.taken);
             }
             cta.next_warp = if index + 1 == warps { 0 } else { index + 1 };
             match pause {

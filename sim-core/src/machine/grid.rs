@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -110,11 +110,15 @@ pub(super) struct Supply {
     count: u64,
     /// Among how many workers several at a time are shared out; none takes more than one with 0.
     workers: u64,
+    /// Those that were given back, and how many ranges they are.
+    returned: Mutex<Vec<Range<u64>>>,
+    returns: AtomicUsize,
 }
 
 impl Supply {
     fn new(count: u64, workers: u64) -> Supply {
-        Supply { next: Apart(AtomicU64::new(0)), count, workers }
+        let (returned, returns) = (Mutex::default(), AtomicUsize::new(0));
+        Supply { next: Apart(AtomicU64::new(0)), count, workers, returned, returns }
     }
 
     /// The next one for a worker that took these. To take several spares the line of the counter its way from worker to
@@ -122,6 +126,12 @@ impl Supply {
     #[inline(always)]
     fn start(&self, taken: &mut Range<u64>) -> Option<u64> {
         taken.next().or_else(|| {
+            if self.returns.load(Relaxed) > 0
+                && let Some(range) = self.take_returned()
+            {
+                *taken = range;
+                return taken.next();
+            }
             let left = self.count.saturating_sub(self.next.0.load(Relaxed));
             if left == 0 {
                 return None;
@@ -134,9 +144,27 @@ impl Supply {
         })
     }
 
+    #[cold]
+    fn take_returned(&self) -> Option<Range<u64>> {
+        let mut returned = self.returned.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lowest: others may wait for it, without our knowing.
+        let lowest = (0..returned.len()).min_by_key(|&at| returned[at].start);
+        let range = lowest.map(|at| returned.swap_remove(at));
+        self.returns.store(returned.len(), Relaxed);
+        range
+    }
+
+    /// Gives back what a worker took and will not start soon: another one may, which the block that runs may even wait for.
+    #[cold]
+    fn give_back(&self, taken: &mut Range<u64>) {
+        let mut returned = self.returned.lock().unwrap_or_else(PoisonError::into_inner);
+        returned.push(std::mem::take(taken));
+        self.returns.store(returned.len(), Relaxed);
+    }
+
     /// Whether there are any for a worker that took these.
     fn are_left(&self, taken: &Range<u64>) -> bool {
-        !taken.is_empty() || self.next.0.load(Relaxed) < self.count
+        !taken.is_empty() || self.next.0.load(Relaxed) < self.count || self.returns.load(Relaxed) > 0
     }
 }
 
@@ -222,8 +250,9 @@ impl<'a> Grid<'a> {
         let count = clusters.count() as u64;
         // Weak memory is one lane's at a time.
         let jobs = if options.weak { 1 } else { jobs.min(count.max(1) as usize) };
-        // Blocks that may wait for earlier ones start in order.
-        let shares = jobs > 1 && options.seed == 0 && !options.interleave && !code.waits_for_blocks;
+        // Blocks that may wait for each other start in order.
+        let waits = code.waits_for_blocks || launch.cooperative;
+        let shares = jobs > 1 && options.seed == 0 && !options.interleave && !waits;
         let functions_by_address = code
             .functions
             .iter()
@@ -313,6 +342,14 @@ impl<'a> Grid<'a> {
     pub(crate) fn start(&self, taken: &mut Range<u64>) -> Option<u64> {
         let next = self.supply.start(taken)?;
         Some(self.order.as_ref().map_or(next, |order| order.number(next)))
+    }
+
+    /// A worker that took these has a block that runs for long.
+    #[inline(always)]
+    pub(crate) fn delays(&self, taken: &mut Range<u64>) {
+        if !taken.is_empty() {
+            self.supply.give_back(taken);
+        }
     }
 
     /// Notes that a cluster is finished; the next thing to do. A new one takes its place without a lock.
@@ -462,6 +499,9 @@ mod tests {
                         while let Some(next) = supply.start(&mut taken) {
                             assert!(taken.end - taken.start < if shared { MOST } else { 1 });
                             mine.push(next);
+                            if next % 7 == 0 && !taken.is_empty() {
+                                supply.give_back(&mut taken);
+                            }
                         }
                         assert!(!supply.are_left(&taken));
                         started.lock().unwrap().extend(mine);
