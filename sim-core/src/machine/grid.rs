@@ -100,8 +100,8 @@ pub(super) struct Apart<T>(pub(super) T);
 /// Most clusters that a worker takes at a time.
 const MOST: u64 = 32;
 
-/// A worker takes at most this part of its share of what is left, so that all end together.
-const PART: u64 = 8;
+/// Of its share of what is left a worker takes one of so many parts, so that all end together.
+const PARTS: u64 = 8;
 
 /// Clusters that have not started.
 pub(super) struct Supply {
@@ -136,7 +136,7 @@ impl Supply {
             if left == 0 {
                 return None;
             }
-            let several = left.checked_div(PART * self.workers).map_or(1, |part| part.clamp(1, MOST));
+            let several = left.checked_div(PARTS * self.workers).map_or(1, |part| part.clamp(1, MOST));
             // Far from wrapping around: each worker asks but once more after the last.
             let first = self.next.0.fetch_add(several, Relaxed);
             *taken = first..self.count.min(first + several);
@@ -503,11 +503,11 @@ mod tests {
                                 supply.give_back(&mut taken);
                             }
                         }
-                        assert!(!supply.are_left(&taken));
                         started.lock().unwrap().extend(mine);
                     });
                 }
             });
+            assert!(!supply.are_left(&(0..0)));
             let mut started = started.into_inner().unwrap();
             started.sort_unstable();
             assert!(started.into_iter().eq(0..count), "{count} clusters, {workers} workers");
