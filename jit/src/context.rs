@@ -287,9 +287,8 @@ pub struct Runner {
     pub parted_at: u64,
     /// How many they may make from there on before it is the caller who decides.
     pub(crate) patience: u64,
-    /// How often they have done since what a thread may use to wait for another, and [`Context::reads`] when they had not.
+    /// How often they have done since what a thread may use to wait for another.
     pub reads: u64,
-    pub(crate) since: u64,
 }
 
 /// Lanes that stand aside.
@@ -322,7 +321,6 @@ impl Runner {
             parted_at: 0,
             patience: 0,
             reads: 0,
-            since: 0,
             ran,
             width: 0,
             went: 0,

@@ -396,16 +396,13 @@ impl Emitter<'_> {
             Kind::Exchange(exchange) if self.avx512 && !self.masked() => self.exchange(exchange),
             Kind::Exchange(_) | Kind::Call(_) => self.call_step(step.guard),
             Kind::Lanes(which, _) => self.call_lanes(*which, step.guard),
-            Kind::Fence { sequential } => self.fence(*sequential),
+            Kind::Fence => self.fence(),
             Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Exit | Kind::Leave(_) => Ok(()),
         }
     }
 
-    /// Memory is coherent, and only a load may come before a store of its own processor.
-    fn fence(&mut self, sequential: bool) -> Done {
-        if !sequential {
-            return Ok(());
-        }
+    /// Where others may access memory.
+    fn fence(&mut self) -> Done {
         let mut over = self.a.create_label();
         self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
         self.a.jne(over)?;

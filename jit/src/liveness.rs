@@ -245,7 +245,7 @@ impl Liveness {
                             live.iter_mut().zip(other).for_each(|(live, other)| *live |= other);
                         }
                     }
-                    Kind::Nothing | Kind::Fence { .. } | Kind::Barrier => {}
+                    Kind::Nothing | Kind::Fence | Kind::Barrier => {}
                     Kind::Exit => live.fill(0),
                     Kind::Atomic(atomic) => {
                         atomic.slots().for_each(|(slot, width)| set(&mut live, slot, width.rows(), true));

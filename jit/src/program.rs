@@ -164,11 +164,8 @@ pub enum Kind {
     Branch(u32),
     /// Nothing.
     Nothing,
-    /// What lanes access before it is accessed before what they access behind it; also what they store before what they load.
-    Fence {
-        /// See above.
-        sequential: bool,
-    },
+    /// What lanes store before it is stored before they load behind it; all else is in order without.
+    Fence,
     /// All warps of the block wait for each other here; one alone leaves code, all of them pass.
     Barrier,
     /// The end of all lanes that come here; one warp alone leaves code, all of a block are over.

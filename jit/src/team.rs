@@ -34,25 +34,23 @@ impl Runner {
         self.ran.threads += barriers * self.width;
     }
 
-    /// Goes two ways at the branch at its position, which is counted: the lower one, for so long while others stand aside. So often
-    /// something was done by now that may be waiting.
-    fn part(&mut self, target: u32, taken: LaneMask, patience: u64, reads: u64) {
+    /// Goes two ways at the branch at its position, which is counted: the lower one, for so long while others stand aside.
+    fn part(&mut self, target: u32, taken: LaneMask, patience: u64) {
         let rest = self.lanes & !taken;
         let through = self.position + 1;
         let ways = [(target, taken), (through, rest)];
         let [low, high] = if target < through { ways } else { [ways[1], ways[0]] };
         self.ran.parted += 1;
         if self.aside.is_empty() {
-            (self.parted_at, self.patience) = (self.ran.steps, patience);
-            (self.reads, self.since) = (0, reads);
+            (self.parted_at, self.patience, self.reads) = (self.ran.steps, patience, 0);
         }
         self.patience = self.patience.min(patience);
         (self.position, self.lanes) = low;
         self.stand_aside(Aside { position: high.0, lanes: high.1, last_run: self.ran.steps });
     }
 
-    /// Lanes that parted in code stand aside. So often something was done by now that may be waiting.
-    fn stand_apart(&mut self, wary: u64, reads: u64) {
+    /// Lanes that parted in code stand aside.
+    fn stand_apart(&mut self, wary: u64) {
         self.end &= !APART;
         let behind = self.behind;
         for (at, lanes) in behind.lanes.into_iter().enumerate().filter(|(_, lanes)| *lanes != 0) {
@@ -61,7 +59,6 @@ impl Runner {
                 self.parted_at = last_run;
                 // The other kind stays only if the host ended the run.
                 (self.patience, self.reads) = if at == 0 { (behind.patience, self.reads) } else { (wary, 0) };
-                self.since = reads - self.reads;
             }
             self.stand_aside(Aside { position: behind.meetings[at], lanes, last_run });
         }
@@ -128,22 +125,6 @@ impl Compiled {
     /// # Safety
     /// As of [`Compiled::run_teams`]; nobody borrows it.
     unsafe fn go_alone(&self, context: &mut Context, number: u32, until: Until) {
-        let pointer = context.team[number as usize];
-        let reads = context.reads;
-        // SAFETY: the caller's.
-        let runner = unsafe {
-            (*pointer).since = reads - (*pointer).reads;
-            self.go_alone_from(context, number, until);
-            &mut *pointer
-        };
-        runner.reads = context.reads - runner.since;
-    }
-
-    /// The same for one that knows since when it has not waited.
-    ///
-    /// # Safety
-    /// As of [`Compiled::go_alone`].
-    unsafe fn go_alone_from(&self, context: &mut Context, number: u32, until: Until) {
         (context.together, context.rounds) = (0, std::ptr::null());
         let Until { stop, most, whole: until_whole } = until;
         let pointer = context.team[number as usize];
@@ -166,6 +147,8 @@ impl Compiled {
             (context.stop, context.most) = (near, rest_now);
             runner.count_lanes();
             let (round, whole) = (number..number + 1, runner.lanes == LaneMask::MAX);
+            // Code tells it of lanes that part in it.
+            let reads = (!runner.aside.is_empty()).then_some((runner.reads, context.reads));
             // SAFETY: the caller's.
             if !unsafe { self.go(context, runner.position, round, whole) } {
                 return;
@@ -173,14 +156,17 @@ impl Compiled {
             // SAFETY: as above.
             runner = unsafe { &mut *pointer };
             runner.position = context.positions[number as usize].load(Relaxed) & !EXITED;
+            if let Some((before, begun)) = reads {
+                runner.reads = before + (context.reads - begun);
+            }
             if runner.end & APART != 0 {
-                runner.stand_apart(context.wary, context.reads);
+                runner.stand_apart(context.wary);
             }
             match runner.end {
                 PARTED => {
                     runner.ran.threads -= u64::from((runner.lanes & !runner.taken).count_ones());
                     let patience = self.patience(context, runner.position);
-                    runner.part(self.target(runner.position), runner.taken, patience, context.reads);
+                    runner.part(self.target(runner.position), runner.taken, patience);
                 }
                 CALLED => {
                     runner.called = Some(runner.went);
@@ -413,7 +399,7 @@ impl Compiled {
             // SAFETY: the caller's.
             let runner = unsafe { &mut *context.team[at] };
             if runner.end & APART != 0 {
-                runner.stand_apart(context.wary, context.reads);
+                runner.stand_apart(context.wary);
                 apart |= u32::from(runner.end != PARTED) << at;
             }
             if runner.end == PARTED {
@@ -464,7 +450,7 @@ impl Compiled {
             runner.ran.branches += 1;
             runner.ran.threads += u64::from(taken.count_ones());
             let patience = self.patience(context, runner.position);
-            runner.part(self.target(runner.position), taken, patience, context.reads);
+            runner.part(self.target(runner.position), taken, patience);
             let at_branch = begun - (count * runner.went) as i64 - alone;
             let until = Until { stop: u32::MAX, most: at_branch.max(0) as u64, whole: true };
             // SAFETY: the caller's.
@@ -519,7 +505,7 @@ mod tests {
     #[test]
     fn lanes_that_part_take_the_lower_way_and_meet_again() {
         let mut warp = runner(5, 0xff, &[]);
-        warp.part(9, 0x0f, 99, 0);
+        warp.part(9, 0x0f, 99);
         assert_eq!(state(&warp), (6, 0xf0, vec![(9, 0x0f)]));
         warp.position = 9;
         warp.meet();
@@ -533,10 +519,10 @@ mod tests {
         assert_eq!(state(&warp), (9, 2, vec![(12, 8), (20, 5)]));
         // A loop that lanes leave one after the other.
         let mut warp = runner(7, 0b111, &[]);
-        warp.part(3, 0b110, 99, 0);
+        warp.part(3, 0b110, 99);
         assert_eq!(state(&warp), (3, 0b110, vec![(8, 1)]));
         warp.position = 7;
-        warp.part(3, 0b100, 99, 0);
+        warp.part(3, 0b100, 99);
         assert_eq!(state(&warp), (3, 0b100, vec![(8, 0b011)]));
     }
 }

@@ -324,6 +324,29 @@ pub enum Action {
     Unsupported(u32),
 }
 
+impl Action {
+    /// Whether a thread may use it to wait for another.
+    pub(crate) fn awaits(&self) -> bool {
+        match self {
+            Action::Load(access) => access.strong,
+            Action::Atomic(atomic) => atomic.is_read(),
+            Action::Sleep | Action::ReadSpecial(..) => true,
+            _ => false,
+        }
+    }
+
+    /// The same for one of another block.
+    pub(crate) fn awaits_block(&self) -> bool {
+        match self {
+            Action::Load(access) | Action::Atomic(Atomic { access, .. }) => {
+                self.awaits() && matches!(access.space, AccessSpace::Global | AccessSpace::Generic)
+            }
+            Action::Multimem(_) | Action::Sleep => true,
+            _ => false,
+        }
+    }
+}
+
 /// Arguments and results of a call: parameters of the caller's frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {

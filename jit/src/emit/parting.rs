@@ -48,9 +48,7 @@ impl Emitter<'_> {
         let steps = &self.program.steps;
         let target = self.target(branch).filter(|target| *target > branch)?;
         let is_done_here = |step: &Step| match &step.kind {
-            Kind::Compute(..) | Kind::Lanes(..) | Kind::Atomic(_) | Kind::Fence { .. } | Kind::Nothing => {
-                true
-            }
+            Kind::Compute(..) | Kind::Lanes(..) | Kind::Atomic(_) | Kind::Fence | Kind::Nothing => true,
             // Some of several elements are always the host's.
             Kind::Access(access) => access.count == 1 && access.bytes >= 4,
             _ => false,

@@ -140,19 +140,8 @@ pub(crate) fn decode_for<P: Patience>(
             decoder.run(patience)?;
         }
     }
-    code.waits_for_blocks = code.insts.iter().any(|inst| may_wait(&inst.action));
+    code.waits_for_blocks = code.insts.iter().any(|inst| inst.action.awaits_block());
     Ok(code)
-}
-
-/// Whether a thread may wait for one of another block with it.
-fn may_wait(action: &Action) -> bool {
-    let outside = |access: &Access| matches!(access.space, AccessSpace::Global | AccessSpace::Generic);
-    match action {
-        Action::Load(access) => access.strong && outside(access),
-        Action::Atomic(atomic) => atomic.is_read() && outside(&atomic.access),
-        Action::Multimem(_) | Action::Sleep => true,
-        _ => false,
-    }
 }
 
 /// What is done as NVIDIA's compiler does it; see [`crate::DeviceConfig`].

@@ -7,7 +7,7 @@ use jit::{
 use smallvec::SmallVec;
 
 use crate::code::{
-    Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, CodeFunction, Constant, Inst,
+    Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, CodeFunction, Constant,
     Matrix, Simple, WarpOp, WarpOpKind,
 };
 use crate::ops::collective::shuffle_source;
@@ -27,7 +27,7 @@ pub(super) fn program(code: &Code, function: &CodeFunction, least: [u32; 2], lev
         least,
         all: least[0] <= 1,
         alone: function.start != 0,
-        waits: code.insts.iter().any(awaits),
+        waits: code.insts.iter().any(|inst| inst.action.awaits()),
         ..Program::default()
     };
     let is_kernel = function.start == 0;
@@ -57,8 +57,9 @@ pub(super) fn program(code: &Code, function: &CodeFunction, least: [u32; 2], lev
             Action::Load(access) => accessed(code, function, access, false),
             Action::Store(access) => accessed(code, function, access, true),
             Action::Branch(target) if range.contains(target) => Kind::Branch(*target - range.start),
-            Action::Nothing => Kind::Nothing,
-            Action::Fence(order, _) => Kind::Fence { sequential: *order == MemOrder::Sc },
+            Action::Fence(MemOrder::Sc, _) => Kind::Fence,
+            // Of the others x86 needs none.
+            Action::Fence(..) | Action::Nothing => Kind::Nothing,
             Action::ActiveMask(_) | Action::LocalAddress(..) => Kind::Call(Uses::All),
             Action::Return | Action::Exit if !is_kernel => Kind::Leave(Uses::All),
             Action::Return | Action::Exit if inst.guard == Pred::TRUE => Kind::Exit,
@@ -86,20 +87,10 @@ pub(super) fn program(code: &Code, function: &CodeFunction, least: [u32; 2], lev
         };
         let effect = effect(code, position);
         let uniform = code.meta[position as usize].uniform;
-        program.steps.push(Step { guard: inst.guard, kind, effect, uniform, awaits: awaits(inst) });
+        program.steps.push(Step { guard: inst.guard, kind, effect, uniform, awaits: inst.action.awaits() });
     }
     program.lanes = lanes.into();
     program
-}
-
-/// Whether a thread may use it to wait for another.
-fn awaits(inst: &Inst) -> bool {
-    match &inst.action {
-        Action::Load(access) => access.strong,
-        Action::Atomic(atomic) => atomic.is_read(),
-        Action::Sleep | Action::ReadSpecial(..) => true,
-        _ => false,
-    }
 }
 
 /// The greatest variable of a frame's local memory that begins with a word, from its first byte to behind its last.
