@@ -329,11 +329,21 @@ impl Atomic {
         values.chain([(self.access.address, self.access.address_width)])
     }
 
-    /// Whether several of them on one element are one of their operands combined: of words, and nobody is told what was there.
-    pub(crate) fn combines(&self) -> bool {
-        use Update::{Add, And, Maximum, Minimum, Or, Xor};
-        let commutes = matches!(self.update, Add | And | Or | Xor | Minimum { .. } | Maximum { .. });
-        commutes && self.old.is_none() && self.access.bytes == 4
+    /// Whether several of them on one element, of all lanes or some, are one update of it: with their operands combined, or
+    /// with the last one.
+    pub(crate) fn combines(&self, all: bool) -> bool {
+        use Update::{Add, And, Exchange, Maximum, Minimum, Or, Xor};
+        match self.update {
+            Add | And | Or | Xor | Minimum { .. } | Maximum { .. } => true,
+            Exchange => all,
+            _ => false,
+        }
+    }
+
+    /// Whether an element soon has a value that most updates leave as it is, and nobody is told what was there.
+    pub(crate) fn is_often_in_vain(&self) -> bool {
+        use Update::{And, Maximum, Minimum, Or};
+        self.old.is_none() && matches!(self.update, And | Or | Minimum { .. } | Maximum { .. })
     }
 
     /// Whether it must find subnormal floats flushed to zeros, or kept, if that matters.

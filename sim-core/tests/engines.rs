@@ -282,36 +282,58 @@ fn kernels_that_race_agree_almost_always() {
     assert!(100 * wrong.len() <= seeds.len(), "{} of {} kernels: {wrong:?}", wrong.len(), seeds.len());
 }
 
-/// All lanes of a warp store to one element, and update one, of words and doubles: the last lane's stays, and all count.
+/// All lanes of a warp, or some, store to one element, and update one, of words and doubles: the last lane's stays, all count,
+/// and each is told what those before it have made.
 #[test]
 fn lanes_that_meet_at_one_element_agree() {
     let mut random = Random(11);
     let input: Vec<u8> = (0..WORDS).flat_map(|_| (random.next() as u32).to_le_bytes()).collect();
     let mut body = String::new();
-    let updates = "add.u32 and.b32 or.b32 xor.b32 min.u32 min.s32 max.u32 max.s32 add.u64 max.s64 exch.b32";
+    let updates = "add.u32 and.b32 or.b32 xor.b32 min.u32 min.s32 max.u32 max.s32 add.u64 max.s64 exch.b32 exch.b64 and.b64 \
+                   or.b64 xor.b64 min.s64 min.u64 max.u64";
     for (at, update) in updates.split(' ').enumerate() {
-        let value = if update.ends_with("64") { "%rd0" } else { "%r0" };
-        let place = 8 * at;
+        let wide = update.ends_with("64");
+        let (value, old) = if wide { ("%rd0", "%old") } else { ("%r0", "%r2") };
+        let place = 8 * (at % 11);
         for (space, address) in [("global", "%own"), ("shared", "%sown")] {
-            if update.starts_with("exch") {
-                writeln!(body, "    atom.{space}.{update} %r2, [{address}+{place}], {value};").unwrap();
-            } else {
-                writeln!(body, "    red.{space}.{update} [{address}+{place}], {value};").unwrap();
+            let bits = if wide { 64 } else { 32 };
+            for guard in ["", "@%p ", "@%q "] {
+                let mut told = |operation: String| {
+                    // Not what most updates would leave as it is.
+                    writeln!(body, "    st.{space}.b{bits} [{address}+{place}], {value};").unwrap();
+                    writeln!(body, "    mov.b{bits} {old}, {value};\n    {operation}").unwrap();
+                    if !wide {
+                        writeln!(body, "    cvt.u64.u32 %old, %r2;").unwrap();
+                    }
+                    // The order of what a lane is told counts.
+                    writeln!(body, "    mad.lo.u64 %told, %told, 7, %old;").unwrap();
+                };
+                told(format!("{guard}atom.{space}.{update} {old}, [{address}+{place}], {value};"));
+                if !update.starts_with("exch") {
+                    let place = format!("[{address}+{place}]");
+                    told(format!(
+                        "{guard}red.{space}.{update} {place}, {value}; ld.{space}.b{bits} {old}, {place};"
+                    ));
+                }
             }
         }
     }
     let text = format!(
         ".version 8.0\n.target sm_90\n.address_size 64
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
-    .reg .b32 %r<3>, %t<2>, %sown; .reg .b64 %rd<2>, %a0, %own; .shared .align 8 .b8 s[4096];
+    .reg .b32 %r<3>, %t<2>, %sown; .reg .b64 %rd<2>, %a0, %own, %old, %told; .reg .pred %p, %q;
+    .shared .align 8 .b8 s[4096];
     ld.param.u64 %a0, [in]; ld.param.u64 %own, [out];
     mov.u32 %t0, %tid.x; mul.wide.u32 %rd1, %t0, 8; add.s64 %a0, %a0, %rd1;
     ld.global.u32 %r0, [%a0]; ld.global.u32 %r1, [%a0+4]; mov.b64 %rd0, {{%r0, %r1}};
+    mov.u64 %told, 0; and.b32 %r2, %t0, 5; setp.ne.u32 %p, %r2, 0; setp.eq.u32 %q, %r2, 0;
     shr.u32 %t1, %t0, 5; shl.b32 %t0, %t1, 8; mov.u32 %sown, s; add.u32 %sown, %sown, %t0;
     mul.wide.u32 %rd1, %t1, 256; mov.u32 %t1, %ctaid.x; mul.wide.u32 %a0, %t1, 2048;
     add.s64 %own, %own, %rd1; add.s64 %own, %own, %a0;
     st.shared.u64 [%sown], %rd0; st.shared.u32 [%sown+40], %r1; st.shared.u32 [%sown+128], %r0;
 {body}
+    mov.u32 %t0, %tid.x; and.b32 %t0, %t0, 31; shl.b32 %t0, %t0, 1; add.u32 %t0, %t0, 1; cvt.u64.u32 %old, %t0;
+    mul.lo.u64 %told, %told, %old; red.global.add.u64 [%own+176], %told;
     st.global.u32 [%own+128], %r0; st.global.u64 [%own+136], %rd0; st.global.f32 [%own+144], %r1;
     ld.shared.u64 %rd0, [%sown]; st.global.u64 [%own+152], %rd0;
     ld.shared.u64 %rd0, [%sown+40]; st.global.u64 [%own+160], %rd0;

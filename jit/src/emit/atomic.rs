@@ -15,6 +15,9 @@ pub(super) const OPERANDS: [usize; 2] = {
 /// Lanes that a turn of the loop over all of them does.
 pub(super) const TURN: usize = 4;
 
+/// Lanes for which a loop is as fast as vectors.
+const FEW: i32 = 8;
+
 /// A general register of both widths.
 #[derive(Clone, Copy)]
 struct General(AsmRegister32, AsmRegister64);
@@ -93,38 +96,19 @@ impl Emitter<'_> {
             (false, false) => None,
         };
         T::places_inside(self, access, place, lanes, host)?;
-        if self.avx512 && lanes.is_none() && atomic.combines() {
-            let mut apart = self.a.create_label();
-            self.combine(atomic, OPERANDS[0], apart)?;
-            self.a.xor(edx, edx)?;
-            if access.space == Space::Hinted {
-                let mut locked = self.a.create_label();
-                self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
-                self.a.je(locked)?;
-                self.lane(atomic, 0, false)?;
-                self.a.jmp(resume)?;
-                self.a.set_label(&mut locked)?;
-                self.a.nop()?;
-                self.lane(atomic, 0, true)?;
-            } else {
-                self.lane(atomic, 0, false)?;
-            }
-            self.a.jmp(resume)?;
-            self.a.set_label(&mut apart)?;
-            self.a.nop()?;
-        }
+        let left = if self.avx512 { self.by_vectors(atomic, lanes, resume)? } else { lanes };
         if access.space == Space::Hinted {
             let mut locked = self.a.create_label();
             self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
             self.a.je(locked)?;
-            self.each_lane(atomic, lanes, false)?;
+            self.each_lane(atomic, left, false)?;
             self.a.jmp(resume)?;
             self.a.set_label(&mut locked)?;
             self.a.nop()?;
-            self.first_ones_meet(access, lanes, host)?;
-            self.each_lane(atomic, lanes, true)?;
+            self.first_ones_meet(access, left, host)?;
+            self.each_lane(atomic, left, true)?;
         } else {
-            self.each_lane(atomic, lanes, false)?;
+            self.each_lane(atomic, left, false)?;
         }
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
@@ -137,6 +121,39 @@ impl Emitter<'_> {
         }
         self.or_host(host, resume, before, guard);
         Ok(())
+    }
+
+    /// What vectors can do of it for these lanes, or for all; those that are left for others, unless it is done.
+    fn by_vectors(
+        &mut self,
+        atomic: &Atomic,
+        lanes: Option<AsmRegister32>,
+        done: CodeLabel,
+    ) -> Done<Option<AsmRegister32>> {
+        if !atomic.combines(lanes.is_none()) {
+            return Ok(lanes);
+        }
+        let (mut few, mut apart) = (self.a.create_label(), self.a.create_label());
+        if let Some(lanes) = lanes {
+            self.a.popcnt(eax, lanes)?;
+            self.a.cmp(eax, FEW)?;
+            self.a.jb(few)?;
+        }
+        self.on_one_element(atomic, lanes, apart)?;
+        self.a.jmp(done)?;
+        self.a.set_label(&mut apart)?;
+        self.a.nop()?;
+        // Where only some lanes do it, they often know that it is not in vain.
+        let left = if lanes.is_none() && atomic.is_often_in_vain() {
+            self.lanes_that_change(atomic)?;
+            self.a.je(done)?;
+            Some(esi)
+        } else {
+            lanes
+        };
+        self.a.set_label(&mut few)?;
+        self.a.nop()?;
+        Ok(left)
     }
 
     fn operands(&self, atomic: &Atomic) -> Vec<Slot> {
@@ -184,33 +201,39 @@ impl Emitter<'_> {
         match lanes {
             Some(lanes) => {
                 self.a.tzcnt(edx, lanes)?;
-                self.a.blsr(esi, lanes)?;
+                self.a.blsr(ecx, lanes)?;
                 // Of one lane the second is behind the table.
-                self.a.tzcnt(esi, esi)?;
+                self.a.tzcnt(ecx, ecx)?;
             }
             None => {
                 self.a.xor(edx, edx)?;
-                self.a.mov(esi, 1)?;
+                self.a.mov(ecx, 1)?;
             }
         }
         match access.address_width {
             Width::Word => {
                 self.a.mov(eax, dword_ptr(rbx + rdx * 4 + PLACES as i32))?;
-                self.a.cmp(eax, dword_ptr(rbx + rsi * 4 + PLACES as i32))?;
+                self.a.cmp(eax, dword_ptr(rbx + rcx * 4 + PLACES as i32))?;
             }
             Width::Double => {
                 self.a.mov(rax, qword_ptr(rbx + rdx * 8 + PLACES as i32))?;
-                self.a.cmp(rax, qword_ptr(rbx + rsi * 8 + PLACES as i32))?;
+                self.a.cmp(rax, qword_ptr(rbx + rcx * 8 + PLACES as i32))?;
             }
         }
         self.a.je(host)
     }
 
+    /// A thread may use what it is told to wait for another.
+    pub(super) fn count_read(&mut self, atomic: &Atomic) -> Done {
+        match atomic.old {
+            Some(_) => self.a.inc(qword_ptr(at(offset_of!(Context, reads)))),
+            None => Ok(()),
+        }
+    }
+
     /// All lanes do it one after the other, or these; `locked`: others may access memory meanwhile.
     fn each_lane(&mut self, atomic: &Atomic, lanes: Option<AsmRegister32>, locked: bool) -> Done {
-        if atomic.old.is_some() {
-            self.a.inc(qword_ptr(at(offset_of!(Context, reads))))?;
-        }
+        self.count_read(atomic)?;
         let mut turn = self.a.create_label();
         match lanes {
             Some(lanes) => self.a.mov(esi, lanes)?,
@@ -234,7 +257,7 @@ impl Emitter<'_> {
     }
 
     /// What the lane `edx` does, or so many lanes behind it.
-    fn lane(&mut self, atomic: &Atomic, more: usize, locked: bool) -> Done {
+    pub(super) fn lane(&mut self, atomic: &Atomic, more: usize, locked: bool) -> Done {
         let width = atomic.access.width();
         let of_lane = |table: usize, width: Width| match width {
             Width::Word => rbx + rdx * 4 + (table + 4 * more) as i32,

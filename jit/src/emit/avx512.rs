@@ -12,6 +12,7 @@ macro_rules! three {
 
 mod access;
 mod approximate;
+mod atomic;
 mod compare;
 mod compute;
 mod exchange;

@@ -5,7 +5,7 @@ use crate::emit::access::{Moving, Places, Target};
 use crate::emit::atomic::{OPERANDS, PLACES, TURN};
 use crate::emit::window::Place;
 use crate::emit::{double, word};
-use crate::program::{Access, Atomic, Space, Update};
+use crate::program::{Access, Space};
 
 impl Target for Moves {
     fn places(emitter: &mut Emitter<'_>, access: &Access, guarded: bool) -> Done<Places> {
@@ -463,56 +463,6 @@ impl Emitter<'_> {
             }
         }
         Ok(())
-    }
-
-    /// All lanes' operands in the context combined as the first one's, if all have one place; elsewhere if not.
-    pub(in crate::emit) fn combine(&mut self, atomic: &Atomic, operands: usize, apart: CodeLabel) -> Done {
-        let width = atomic.access.address_width;
-        match width {
-            Width::Word => self.a.vpbroadcastd(Z[S0], dword_ptr(at(PLACES)))?,
-            Width::Double => self.a.vpbroadcastq(Z[S0], qword_ptr(at(PLACES)))?,
-        }
-        for number in 0..self.lines(width) {
-            let places = zmmword_ptr(at(PLACES + 64 * number as usize));
-            let differ = if number == 0 { k6 } else { k7 };
-            match width {
-                Width::Word => self.a.vpcmpd(differ, Z[S0], places, 4)?,
-                Width::Double => self.a.vpcmpq(differ, Z[S0], places, 4)?,
-            }
-            if number > 0 {
-                self.a.korw(k6, k6, k7)?;
-            }
-        }
-        self.a.kortestw(k6, k6)?;
-        self.a.jne(apart)?;
-        self.a.vmovdqa64(Z[S0], zmmword_ptr(at(operands)))?;
-        self.a.vmovdqa64(Z[S1], zmmword_ptr(at(operands + 64)))?;
-        self.both(atomic.update)?;
-        self.a.vextracti64x4(Y[S1], Z[S0], 1)?;
-        self.both(atomic.update)?;
-        self.a.vextracti32x4(X[S1], Z[S0], 1)?;
-        self.both(atomic.update)?;
-        for order in [0x4e, 0xb1] {
-            self.a.vpshufd(Z[S1], Z[S0], order)?;
-            self.both(atomic.update)?;
-        }
-        self.a.vmovd(dword_ptr(at(operands)), X[S0])
-    }
-
-    /// Combines the words of the first two scratch registers as updates of one element do.
-    fn both(&mut self, update: Update) -> Done {
-        let (to, a, b) = (Z[S0], Z[S0], Z[S1]);
-        match update {
-            Update::Add => self.a.vpaddd(to, a, b),
-            Update::And => self.a.vpandd(to, a, b),
-            Update::Or => self.a.vpord(to, a, b),
-            Update::Xor => self.a.vpxord(to, a, b),
-            Update::Minimum { signed: true } => self.a.vpminsd(to, a, b),
-            Update::Minimum { signed: false } => self.a.vpminud(to, a, b),
-            Update::Maximum { signed: true } => self.a.vpmaxsd(to, a, b),
-            Update::Maximum { signed: false } => self.a.vpmaxud(to, a, b),
-            _ => Ok(()),
-        }
     }
 
     /// To the host if an address of these lanes, or of any, is outside or not a multiple of the size. Leaves in the first

@@ -1,0 +1,280 @@
+//! What vectors do for atomics of several lanes. On one element they are one update, whose operand is those of all lanes
+//! combined; what each lane is told is what was there, combined with the operands of the lanes before it. Extremes, and bits
+//! that are set or cleared, are left out where they find what they would make: so do later ones.
+
+use super::*;
+use crate::emit::atomic::{OPERANDS, PLACES};
+use crate::program::{Access, Atomic, Space, Update};
+
+/// The lanes that take part, where they are not all.
+const TAKE_PART: [AsmRegisterK; 2] = [k5, k6];
+
+/// The operand that leaves an element as it is.
+fn neutral(update: Update, width: Width) -> u64 {
+    let bits = 32 * width.rows();
+    let (ones, sign) = (u64::MAX >> (64 - bits), 1 << (bits - 1));
+    match update {
+        Update::And | Update::Minimum { signed: false } => ones,
+        Update::Minimum { signed: true } => ones ^ sign,
+        Update::Maximum { signed: true } => sign,
+        _ => 0,
+    }
+}
+
+/// An instruction for words or doubles.
+macro_rules! by_width {
+    ($self:ident, $width:expr, $word:ident, $double:ident, $($operand:expr),+) => {
+        match $width {
+            Width::Word => $self.a.$word($($operand),+)?,
+            Width::Double => $self.a.$double($($operand),+)?,
+        }
+    };
+}
+
+impl Emitter<'_> {
+    /// All lanes do it, or these, if they have one place; elsewhere if not.
+    pub(in crate::emit) fn on_one_element(
+        &mut self,
+        atomic: &Atomic,
+        lanes: Option<AsmRegister32>,
+        apart: CodeLabel,
+    ) -> Done {
+        let some = lanes.is_some();
+        self.have_one_place(&atomic.access, lanes, apart)?;
+        self.count_read(atomic)?;
+        match atomic.old {
+            Some(_) => self.scan(atomic, some)?,
+            None => self.combine(atomic, some)?,
+        }
+        let (mut locked, mut told) = (self.a.create_label(), self.a.create_label());
+        if atomic.access.space == Space::Hinted {
+            self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
+            self.a.je(locked)?;
+            self.lane(atomic, 0, false)?;
+            self.a.jmp(told)?;
+            self.a.set_label(&mut locked)?;
+            self.a.nop()?;
+            self.lane(atomic, 0, true)?;
+        } else {
+            self.lane(atomic, 0, false)?;
+        }
+        self.a.set_label(&mut told)?;
+        self.a.nop()?;
+        atomic.old.map_or(Ok(()), |old| self.tell(atomic, old, some))
+    }
+
+    /// The first lane to `edx`, and those of `lanes` to masks; elsewhere if they have several places.
+    fn have_one_place(&mut self, access: &Access, lanes: Option<AsmRegister32>, apart: CodeLabel) -> Done {
+        let width = access.address_width;
+        match lanes {
+            Some(lanes) => {
+                self.a.tzcnt(edx, lanes)?;
+                self.a.kmovd(TAKE_PART[0], lanes)?;
+                self.a.kshiftrd(TAKE_PART[1], TAKE_PART[0], 16)?;
+            }
+            None => self.a.xor(edx, edx)?,
+        }
+        let first = rbx + rdx * (4 * width.rows()) + PLACES as i32;
+        by_width!(self, width, vpbroadcastd, vpbroadcastq, Z[S0], first);
+        for number in 0..self.lines(width) {
+            let differ = match lanes {
+                Some(_) => k7.k(self.lanes_of_line(width, number)?),
+                None if number == 0 => k6,
+                None => k7,
+            };
+            let places = zmmword_ptr(at(PLACES + 64 * number as usize));
+            by_width!(self, width, vpcmpd, vpcmpq, differ, Z[S0], places, 4);
+            if lanes.is_some() {
+                self.a.kortestw(k7, k7)?;
+                self.a.jne(apart)?;
+            } else if number > 0 {
+                self.a.korw(k6, k6, k7)?;
+            }
+        }
+        if lanes.is_none() {
+            self.a.kortestw(k6, k6)?;
+            self.a.jne(apart)?;
+        }
+        Ok(())
+    }
+
+    /// The mask of those of a line that take part.
+    fn lanes_of_line(&mut self, width: Width, number: u32) -> Done<AsmRegisterK> {
+        match width {
+            Width::Word => Ok(TAKE_PART[number as usize]),
+            Width::Double => {
+                self.a.kshiftrw(k7, TAKE_PART[number as usize / 2], 8 * (number % 2))?;
+                Ok(k7)
+            }
+        }
+    }
+
+    /// A line of operands; what changes nothing where lanes do not take part.
+    fn operands_of_line(&mut self, atomic: &Atomic, some: bool, number: u32, to: usize) -> Done {
+        let width = atomic.access.width();
+        let operands = zmmword_ptr(at(OPERANDS[0] + 64 * number as usize));
+        if !some {
+            return self.a.vmovdqa64(Z[to], operands);
+        }
+        match (neutral(atomic.update, width), width) {
+            (0, _) => self.a.vpxord(Z[to], Z[to], Z[to])?,
+            (bits, Width::Word) => {
+                self.a.mov(eax, bits as u32)?;
+                self.a.vpbroadcastd(Z[to], eax)?;
+            }
+            (bits, Width::Double) => {
+                self.a.mov(rax, bits)?;
+                self.a.vpbroadcastq(Z[to], rax)?;
+            }
+        }
+        let mask = self.lanes_of_line(width, number)?;
+        by_width!(self, width, vmovdqa32, vmovdqa64, Z[to].k(mask), operands);
+        Ok(())
+    }
+
+    /// The operand of the lane `edx` becomes those of all combined.
+    fn combine(&mut self, atomic: &Atomic, some: bool) -> Done {
+        let (update, width) = (atomic.update, atomic.access.width());
+        let lines = self.lines(width);
+        if update == Update::Exchange {
+            self.operands_of_line(atomic, some, lines - 1, S0)?;
+            return self.last_is_operand(width);
+        }
+        self.operands_of_line(atomic, some, 0, S0)?;
+        let both = |emitter: &mut Self| emitter.both(update, width, Z[S0], Z[S0], Z[S1]);
+        for number in 1..lines {
+            self.operands_of_line(atomic, some, number, S1)?;
+            both(self)?;
+        }
+        self.a.vextracti64x4(Y[S1], Z[S0], 1)?;
+        both(self)?;
+        self.a.vextracti32x4(X[S1], Z[S0], 1)?;
+        both(self)?;
+        self.a.vpshufd(Z[S1], Z[S0], 0x4e)?;
+        both(self)?;
+        if width == Width::Word {
+            self.a.vpshufd(Z[S1], Z[S0], 0xb1)?;
+            both(self)?;
+        }
+        self.first_is_operand(width, S0)
+    }
+
+    /// The same; the second operands become those of each lane combined with all before it.
+    fn scan(&mut self, atomic: &Atomic, some: bool) -> Done {
+        let (update, width) = (atomic.update, atomic.access.width());
+        let (lines, lanes) = (self.lines(width), WARP_SIZE as u32 / self.lines(width));
+        for number in 0..lines {
+            self.operands_of_line(atomic, some, number, S0)?;
+            if update != Update::Exchange {
+                for far in (0..lanes.trailing_zeros()).map(|power| 1 << power) {
+                    self.a.mov(ecx, u32::MAX << far & 0xffff)?;
+                    self.a.kmovw(k7, ecx)?;
+                    by_width!(self, width, valignd, valignq, Z[S2], Z[S0], Z[S0], lanes - far);
+                    self.both(update, width, Z[S0].k7(), Z[S0], Z[S2])?;
+                }
+                if number > 0 {
+                    self.both(update, width, Z[S0], Z[S0], Z[S1])?;
+                }
+            }
+            self.a.vmovdqa64(zmmword_ptr(at(OPERANDS[1] + 64 * number as usize)), Z[S0])?;
+            if number + 1 < lines && update != Update::Exchange {
+                by_width!(self, width, valignd, valignq, Z[S1], Z[S0], Z[S0], lanes - 1);
+                by_width!(self, width, vpbroadcastd, vpbroadcastq, Z[S1], X[S1]);
+            }
+        }
+        self.last_is_operand(width)
+    }
+
+    /// The last one of a line is the operand of the lane `edx`.
+    fn last_is_operand(&mut self, width: Width) -> Done {
+        let lanes = WARP_SIZE as u32 / self.lines(width);
+        by_width!(self, width, valignd, valignq, Z[S1], Z[S0], Z[S0], lanes - 1);
+        self.first_is_operand(width, S1)
+    }
+
+    fn first_is_operand(&mut self, width: Width, from: usize) -> Done {
+        let operand = rbx + rdx * (4 * width.rows()) + OPERANDS[0] as i32;
+        by_width!(self, width, vmovd, vmovq, operand, X[from]);
+        Ok(())
+    }
+
+    /// Lanes are told what was there, which is in `rax`, with the operands of all before them.
+    fn tell(&mut self, atomic: &Atomic, old: Slot, some: bool) -> Done {
+        let (update, width) = (atomic.update, atomic.access.width());
+        match width {
+            Width::Word => self.a.vpbroadcastd(Z[S2], eax)?,
+            Width::Double => self.a.vpbroadcastq(Z[S2], rax)?,
+        }
+        for number in 0..self.lines(width) {
+            let before = OPERANDS[1] + 64 * number as usize - 4 * width.rows() as usize;
+            self.a.vmovdqu64(Z[S0], zmmword_ptr(at(before)))?;
+            if update != Update::Exchange {
+                self.both(update, width, Z[S0], Z[S0], Z[S2])?;
+            }
+            if number == 0 {
+                // Before the first one there is none.
+                self.a.mov(ecx, 1)?;
+                self.a.kmovw(k7, ecx)?;
+                by_width!(self, width, vmovdqa32, vmovdqa64, Z[S0].k7(), Z[S2]);
+            }
+            let to = zmmword_ptr(self.place(self.line(old, number)));
+            let to = if some { to.k(self.lanes_of_line(width, number)?) } else { to };
+            by_width!(self, width, vmovdqu32, vmovdqu64, to, Z[S0]);
+        }
+        Ok(())
+    }
+
+    /// Combines operands as updates of one element do.
+    fn both(
+        &mut self,
+        update: Update,
+        width: Width,
+        to: AsmRegisterZmm,
+        a: AsmRegisterZmm,
+        b: AsmRegisterZmm,
+    ) -> Done {
+        match update {
+            Update::Add => by_width!(self, width, vpaddd, vpaddq, to, a, b),
+            Update::And => by_width!(self, width, vpandd, vpandq, to, a, b),
+            Update::Or => by_width!(self, width, vpord, vporq, to, a, b),
+            Update::Xor => by_width!(self, width, vpxord, vpxorq, to, a, b),
+            Update::Minimum { signed: true } => by_width!(self, width, vpminsd, vpminsq, to, a, b),
+            Update::Minimum { signed: false } => by_width!(self, width, vpminud, vpminuq, to, a, b),
+            Update::Maximum { signed: true } => by_width!(self, width, vpmaxsd, vpmaxsq, to, a, b),
+            Update::Maximum { signed: false } => by_width!(self, width, vpmaxud, vpmaxuq, to, a, b),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The lanes of a whole warp whose updates change what is there, to `esi`; elements are as they were.
+    pub(in crate::emit) fn lanes_that_change(&mut self, atomic: &Atomic) -> Done {
+        let (update, width, wide) = (atomic.update, atomic.access.width(), atomic.access.address_width);
+        // As many lanes as a line has of the wider ones of elements and places.
+        let each = if (width, wide) == (Width::Word, Width::Word) { 16 } else { 8 };
+        for part in 0..WARP_SIZE as u32 / each {
+            self.a.kxnorw(k7, k7, k7)?;
+            let places = at(PLACES + (each * part * 4 * wide.rows()) as usize);
+            self.a.vmovdqu64(Z[S2], zmmword_ptr(places))?;
+            match (wide, width) {
+                (Width::Word, Width::Word) => self.a.vpgatherdd(Z[S0].k7(), zmmword_ptr(rdi + Z[S2]))?,
+                (Width::Word, Width::Double) => self.a.vpgatherdq(Z[S0].k7(), zmmword_ptr(rdi + Y[S2]))?,
+                (Width::Double, Width::Word) => self.a.vpgatherqd(Y[S0].k7(), ymmword_ptr(rdi + Z[S2]))?,
+                (Width::Double, Width::Double) => self.a.vpgatherqq(Z[S0].k7(), zmmword_ptr(rdi + Z[S2]))?,
+            }
+            let operands = at(OPERANDS[0] + (each * part * 4 * width.rows()) as usize);
+            self.a.vmovdqu64(Z[S1], zmmword_ptr(operands))?;
+            self.both(update, width, Z[S1], Z[S0], Z[S1])?;
+            by_width!(self, width, vpcmpd, vpcmpq, k7, Z[S0], Z[S1], 4);
+            self.a.kmovd(if part == 0 { esi } else { eax }, k7)?;
+            if each == 8 {
+                self.a.and(if part == 0 { esi } else { eax }, 0xff)?;
+            }
+            if part > 0 {
+                self.a.shl(eax, each * part)?;
+                self.a.or(esi, eax)?;
+            }
+        }
+        self.a.test(esi, esi)
+    }
+}
