@@ -36,6 +36,23 @@ impl Window {
     pub const NONE: Window = Window { base: 0, size: 0, words: std::ptr::null_mut(), writable: false };
 }
 
+/// Barriers of a block.
+pub const BARRIERS: usize = 16;
+
+/// A barrier that waits for a count of threads, as far as warps of a team have come to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Counted {
+    /// How many threads it waits for; 0 if none has come.
+    pub expected: u32,
+    /// How many have come; a warp counts whole.
+    pub come: u32,
+    /// Which members of the team have come, and which wait.
+    pub arrived: u32,
+    /// See [`Counted::arrived`].
+    pub waiting: u32,
+}
+
 /// Does what the step at a position does with these lanes of [`Context::current`], on the rows in memory. Returns 0 if the
 /// next step follows; 1 ends the run in the step, 2 before it.
 pub type Call = unsafe extern "C" fn(host: *mut c_void, position: u32, lanes: LaneMask) -> u32;
@@ -71,6 +88,13 @@ pub struct Context {
     pub wary: u64,
     /// Whether no other thread accesses memory meanwhile.
     pub exclusive: bool,
+    /// The block's barriers that wait for a count of threads, and how many it may be; 0 if code is to leave them to its caller.
+    /// All warps of the block that live must be in one team then.
+    pub counted: [Counted; BARRIERS],
+    /// See [`Context::counted`].
+    pub most_counted: u32,
+    /// How many of them were completed.
+    pub(crate) completed: u64,
     /// How often something was done that a thread may use to wait for another, in all.
     pub reads: u64,
     /// Loads of loops that do nothing but wait, in all; each of [`SPINS`] is the caller's.
@@ -90,7 +114,8 @@ pub struct Context {
     /// Who runs, and the first of those that run together.
     pub(crate) runner: *mut Runner,
     pub(crate) first: *const Runner,
-    /// The team: who is in it, and before which positions they stand; [`EXITED`] is added to those at exits. Words that are
+    /// The team: who is in it, and before which positions they stand; [`EXITED`] is added to those at exits, [`WAITING`] to those
+    /// that wait. Words that are
     /// atomic are read one by one, as code has just written them: a vector of them would have to wait for the cache.
     pub(crate) team: [*mut Runner; MOST],
     pub(crate) positions: [AtomicU32; MOST],
@@ -227,6 +252,8 @@ impl std::ops::AddAssign for Ran {
 pub struct Progress {
     /// Barriers that all passed.
     pub barriers: u64,
+    /// Barriers of [`Context::counted`] that are complete.
+    pub completed: u64,
     /// All have exited: a step more for each, which is not among what they did.
     pub over: bool,
     /// Steps that runners made beyond where the one stands whose lanes part, or which went on alone.
@@ -267,6 +294,8 @@ pub struct Runner {
     pub local: Window,
     /// The position before which it stands, and the lanes that do.
     pub position: u32,
+    /// Whether it waits there, behind a barrier of [`Context::counted`].
+    pub waits: bool,
     /// See [`Runner::position`].
     pub lanes: LaneMask,
     /// What it did.
@@ -302,8 +331,9 @@ pub struct Aside {
     pub last_run: u64,
 }
 
-/// Added to the position of one that stands at an exit, while warps run together.
+/// Added to the position of one that stands at an exit, while warps run together, and of one that waits.
 pub(crate) const EXITED: u32 = 1 << 31;
+pub(crate) const WAITING: u32 = 1 << 30;
 
 impl Runner {
     /// One that has done nothing.
@@ -316,6 +346,7 @@ impl Runner {
             predicates,
             local,
             position,
+            waits: false,
             lanes,
             aside,
             parted_at: 0,
@@ -336,7 +367,7 @@ impl Runner {
     /// The same warp of another block, which has done nothing.
     #[inline(always)]
     pub fn begin_again(&mut self, position: u32) {
-        (self.position, self.ran) = (position, Ran::default());
+        (self.position, self.waits, self.ran) = (position, false, Ran::default());
         (self.called, self.parted_at, self.reads) = (None, 0, 0);
         self.aside.clear();
     }
@@ -547,6 +578,9 @@ impl Context {
             patience: u64::MAX,
             wary: u64::MAX,
             exclusive: false,
+            counted: [Counted::default(); BARRIERS],
+            most_counted: 0,
+            completed: 0,
             reads: 0,
             spins: 0,
             most: 0,
@@ -576,6 +610,11 @@ impl Context {
             passing: 0,
             passed: 0,
         }
+    }
+
+    /// Whether anybody has come to a barrier that waits for a count.
+    pub(crate) fn counts(&self) -> bool {
+        self.most_counted != 0 && self.counted.iter().any(|barrier| barrier.expected != 0)
     }
 
     /// Who runs, and its number among those that run together.

@@ -9,6 +9,7 @@
 //! back under their mask. The code of both jumps into each other's as runners follow.
 
 mod access;
+mod arrival;
 mod atomic;
 mod avx2;
 mod avx512;
@@ -137,6 +138,13 @@ enum Cold {
         position: u32,
         start: u32,
         guard: Pred,
+    },
+    /// An arrival is the host's; one makes a barrier complete.
+    Arrived {
+        leave: CodeLabel,
+        complete: CodeLabel,
+        position: u32,
+        start: u32,
     },
     /// One of several warps waits for the others before a step.
     Waits {
@@ -359,6 +367,12 @@ impl Emitter<'_> {
                 self.branch(target, step.guard)?;
                 continue;
             }
+            if let Kind::Arrive(arrive) = step.kind {
+                self.file.unpin_all();
+                self.before(position)?;
+                self.arrive(&arrive)?;
+                continue;
+            }
             self.step(position)?;
             if leaders[position as usize + 1] {
                 self.set_flushing(self.flushing_between)?;
@@ -397,7 +411,12 @@ impl Emitter<'_> {
             Kind::Exchange(_) | Kind::Call(_) => self.call_step(step.guard),
             Kind::Lanes(which, _) => self.call_lanes(*which, step.guard),
             Kind::Fence => self.fence(),
-            Kind::Nothing | Kind::Branch(_) | Kind::Barrier | Kind::Exit | Kind::Leave(_) => Ok(()),
+            Kind::Nothing
+            | Kind::Branch(_)
+            | Kind::Barrier
+            | Kind::Arrive(_)
+            | Kind::Exit
+            | Kind::Leave(_) => Ok(()),
         }
     }
 
@@ -547,6 +566,12 @@ impl Emitter<'_> {
             0 => Ok(()),
             steps => self.a.add(r8, steps as i32),
         }
+    }
+
+    /// A position, as runs say that they end there.
+    fn marked(&self, position: u32) -> u32 {
+        let step = self.program.steps.get(position as usize);
+        if step.is_some_and(|step| matches!(step.kind, Kind::Exit)) { position | EXITED } else { position }
     }
 
     /// The label before which a run ends at a position.
@@ -788,6 +813,20 @@ impl Emitter<'_> {
                     self.a.set_label(&mut label)?;
                     self.a.nop()?;
                     self.part(position)?;
+                }
+                Cold::Arrived { mut leave, mut complete, position, start } => {
+                    (self.position, self.start) = (position, start);
+                    self.a.set_label(&mut complete)?;
+                    self.a.nop()?;
+                    self.complete()?;
+                    self.count(position + 1)?;
+                    let moved = self.moved_to(position + 1);
+                    self.a.jmp(moved)?;
+                    self.a.set_label(&mut leave)?;
+                    self.a.nop()?;
+                    self.count(position)?;
+                    let moved = self.moved_to(position);
+                    self.a.jmp(moved)?;
                 }
                 Cold::Ended { label, position, start, guard } => ends.push((label, position, start, guard)),
                 Cold::Waits { mut label, position, start, file } => {

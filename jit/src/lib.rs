@@ -41,10 +41,12 @@ mod team;
 #[path = "elsewhere.rs"]
 mod host;
 
-pub use context::{Aside, Call, Context, Progress, Ran, Runner, SPINS, Storage, Until, Window};
+pub use context::{
+    Aside, BARRIERS, Call, Context, Counted, Progress, Ran, Runner, SPINS, Storage, Until, Window,
+};
 pub use host::Compiled;
 pub use program::{
-    Access, Atomic, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space, Spread, Step, Update,
-    Updates, Uses, Vote,
+    Access, Arrive, Atomic, Commuting, Effect, Exchange, Kind, Lanes, Memories, Program, Space, Spread, Step,
+    Update, Updates, Uses, Vote,
 };
 pub use semantics::formula::{Formula, Width};

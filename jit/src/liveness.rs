@@ -1,6 +1,6 @@
 //! Which rows of the frame somebody may still read.
 
-use crate::program::{Kind, Program, Step, Uses};
+use crate::program::{Arrive, Kind, Program, Step, Uses};
 use semantics::formula::{Compared, Format, Formula, Half, Halves, Integer, Unary, Width};
 use semantics::lanes::{Operands, Pred, Slot};
 
@@ -246,6 +246,9 @@ impl Liveness {
                         }
                     }
                     Kind::Nothing | Kind::Fence | Kind::Barrier => {}
+                    Kind::Arrive(Arrive { id, count, .. }) => {
+                        [id, count].into_iter().for_each(|&slot| set(&mut live, slot, 1, true));
+                    }
                     Kind::Exit => live.fill(0),
                     Kind::Atomic(atomic) => {
                         atomic.slots().for_each(|(slot, width)| set(&mut live, slot, width.rows(), true));

@@ -143,7 +143,7 @@ fn aside(program: &Program, branch: usize, target: usize) -> Option<Range<usize>
                     low = low.min(to as usize);
                     high = high.max(to as usize);
                 }
-                Kind::Barrier | Kind::Exit | Kind::Leave(_) => return None,
+                Kind::Barrier | Kind::Arrive(_) | Kind::Exit | Kind::Leave(_) => return None,
                 _ => {}
             }
         }
@@ -195,6 +195,7 @@ pub(crate) fn waits(program: &Program) -> Waits {
             let next = at as u32 + 1;
             let ways = match step.kind {
                 Kind::Leave(_) | Kind::Barrier | Kind::Exit => [None; 2],
+                Kind::Arrive(arrive) if arrive.waits => [None; 2],
                 Kind::Branch(target) if step.guard == Pred::TRUE => [Some((target, then)), None],
                 Kind::Branch(target) if effect.parts => {
                     let (low, high) = (target.min(next), target.max(next));

@@ -168,6 +168,9 @@ pub enum Kind {
     Fence,
     /// All warps of the block wait for each other here; one alone leaves code, all of them pass.
     Barrier,
+    /// A warp comes to a barrier that waits for a count of threads: code where all lanes of a warp of the context's team do, as
+    /// long as [`Context::most_counted`](crate::Context::most_counted) allows it; else code ends before it. It has no guard.
+    Arrive(Arrive),
     /// The end of all lanes that come here; one warp alone leaves code, all of a block are over.
     Exit,
     /// Something after which compiled code does not go on by itself, and what it reads of the frame.
@@ -179,6 +182,17 @@ impl Kind {
     pub(crate) const fn leaves(&self) -> bool {
         matches!(self, Kind::Barrier | Kind::Exit | Kind::Leave(_))
     }
+}
+
+/// A warp comes to a barrier that waits for a count of threads (ISA 9.7.13.1). What the first lane has counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrive {
+    /// The barrier's number.
+    pub id: Slot,
+    /// How many threads it waits for.
+    pub count: Slot,
+    /// Whether the warp waits.
+    pub waits: bool,
 }
 
 /// What all lanes of a warp tell each other.

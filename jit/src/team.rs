@@ -6,7 +6,8 @@
 //! have reached is passed.
 
 use crate::context::{
-    APART, Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, PARTS, Progress, Runner, Until, share,
+    APART, Aside, CALLED, Context, EXITED, MOST, MOVED, PARTED, PARTS, Progress, Runner, Until, WAITING,
+    share,
 };
 use crate::host::Compiled;
 use crate::lowest::Lowest;
@@ -120,11 +121,18 @@ impl Compiled {
         unsafe { self.go_alone(context, 0, until) }
     }
 
-    /// The same for the one of the context's team that has this number.
+    /// The same for the one of the context's team that has this number. It leaves barriers to its caller.
     ///
     /// # Safety
     /// As of [`Compiled::run_teams`]; nobody borrows it.
     unsafe fn go_alone(&self, context: &mut Context, number: u32, until: Until) {
+        let counted = std::mem::take(&mut context.most_counted);
+        // SAFETY: the caller's.
+        unsafe { self.go_on_alone(context, number, until) };
+        context.most_counted = counted;
+    }
+
+    unsafe fn go_on_alone(&self, context: &mut Context, number: u32, until: Until) {
         (context.together, context.rounds) = (0, std::ptr::null());
         let Until { stop, most, whole: until_whole } = until;
         let pointer = context.team[number as usize];
@@ -189,7 +197,8 @@ impl Compiled {
     /// Whether it is worth to begin where the lowest of runners that run together stand, for about so many steps of all.
     #[inline(always)]
     pub fn begins_for(&self, runners: &[Runner], most: u64) -> bool {
-        let position = |at| runners.get(at).map_or(u32::MAX, |runner: &Runner| runner.position);
+        let position =
+            |at| runners.get(at).map_or(u32::MAX, |runner: &Runner| runner.position | waiting(runner));
         let positions = std::array::from_fn(|at| AtomicU32::new(position(at)));
         let members = runners.len().min(MOST);
         // SAFETY: there is code only where the CPU has at least these.
@@ -218,14 +227,17 @@ impl Compiled {
         let mut left = most as i64;
         let mut progress = Progress::default();
         context.first = runners.as_ptr();
+        context.completed = 0;
         let team = team.clamp(1, MOST);
         // Several teams meet at each barrier, one passes it by itself.
         let one = runners.len() <= team;
+        debug_assert!(context.most_counted == 0 || all && one, "all warps of the block are in one team");
         loop {
             let mut stand = None;
             for team in runners.chunks_mut(team) {
                 // SAFETY: the caller's.
                 let reached = unsafe { self.run_team(context, team, &mut left, all && one, &mut progress) };
+                progress.completed = context.completed;
                 if reached.is_none() || stand.is_some() && stand != reached {
                     return progress;
                 }
@@ -268,7 +280,7 @@ impl Compiled {
         let mut partial = 0;
         context.positions = [const { AtomicU32::new(u32::MAX) }; MOST];
         for (at, runner) in runners.iter().enumerate() {
-            context.positions[at] = self.marked(runner.position).into();
+            context.positions[at] = (self.marked(runner.position) | waiting(runner)).into();
             partial |= u32::from(runner.lanes != LaneMask::MAX) << at;
         }
         // From here on runners are borrowed one by one, for code has them, too.
@@ -279,7 +291,8 @@ impl Compiled {
         // SAFETY: the caller's.
         let stand = unsafe { self.run_members(context, (members, partial), left, all, progress) };
         for (runner, position) in runners.iter_mut().zip(&context.positions) {
-            runner.position = position.load(Relaxed) & !EXITED;
+            let position = position.load(Relaxed);
+            (runner.position, runner.waits) = (position & !(EXITED | WAITING), position & WAITING != 0);
         }
         stand
     }
@@ -298,7 +311,9 @@ impl Compiled {
         progress: &mut Progress,
     ) -> Option<Stand> {
         let everyone = u32::MAX >> (MOST - members);
-        (context.members, context.passing) = (members as u32, if all { members as u32 } else { 0 });
+        // Where some may wait for a count, code does not pass barriers of all by itself.
+        let passing = if all && context.most_counted == 0 { members as u32 } else { 0 };
+        (context.members, context.passing) = (members as u32, passing);
         context.passed = 0;
         let mut lowest = Lowest::of(&context.positions, members);
         let stand = loop {
@@ -306,11 +321,15 @@ impl Compiled {
                 break None;
             }
             let Lowest { position: low, next, runners: mut here, others } = lowest;
+            if low & WAITING != 0 {
+                break None;
+            }
             if low & EXITED != 0 {
-                break Some(Stand::End);
+                let waits = |position: &AtomicU32| position.load(Relaxed) & WAITING != 0;
+                break (!context.positions[..members].iter().any(waits)).then_some(Stand::End);
             }
             if self.is_barrier(low) {
-                if here != everyone {
+                if here != everyone || context.counts() {
                     break None;
                 }
                 if !all {
@@ -470,6 +489,11 @@ impl Compiled {
         }
         !called && !stood
     }
+}
+
+/// What is added to the position of one that waits.
+fn waiting(runner: &Runner) -> u32 {
+    if runner.waits { WAITING } else { 0 }
 }
 
 /// Runners passed so many barriers.

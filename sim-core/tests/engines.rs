@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use random_kernels::{OWN, Random, THREADS, WORDS, kernel};
-use sim_core::{Backend, DeviceConfig, Dim3, Engine, Launch, Outcome, RunOptions, Simulator};
+use sim_core::{Backend, DeviceConfig, Dim3, Engine, Launch, LaunchReport, Outcome, RunOptions, Simulator};
 
 /// What a run leaves: outcome, counts, memory.
 fn run(text: &str, engine: Engine, block: u32, input: &[u8]) -> (String, Vec<u8>) {
@@ -16,12 +16,21 @@ fn run(text: &str, engine: Engine, block: u32, input: &[u8]) -> (String, Vec<u8>
 }
 
 /// The same with an engine that compiles after so many instructions.
-fn run_and(
+fn run_and(text: &str, engine: (Engine, Option<u64>), block: u32, input: &[u8]) -> (String, Vec<u8>) {
+    let (report, bytes) = launched(text, engine, block, input);
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}\n{text}", report.findings);
+    let mut stats = report.stats;
+    stats.time = Default::default();
+    (format!("{stats:?} {:?}", report.findings), bytes)
+}
+
+/// What a launch reports, and the memory that it leaves.
+fn launched(
     text: &str,
     (engine, compile_after): (Engine, Option<u64>),
     block: u32,
     input: &[u8],
-) -> (String, Vec<u8>) {
+) -> (LaunchReport, Vec<u8>) {
     let parsed = ptx_frontend::parse(ptx_frontend::Source::new("random.ptx", text.as_bytes().to_vec()));
     let module = parsed.module.unwrap_or_else(|| panic!("{:?}\n{text}", parsed.diagnostics));
     let simulator = Simulator::new(DeviceConfig::h200());
@@ -48,14 +57,11 @@ fn run_and(
         ..RunOptions::default()
     };
     let report = simulator.launch(module, &launch, &options).unwrap();
-    let mut stats = report.stats;
-    stats.time = Default::default();
     let mut bytes = vec![0; sizes[1] as usize + 64];
     let (out, counts) = bytes.split_at_mut(sizes[1] as usize);
     simulator.read(memory[1], out).unwrap();
     simulator.read(memory[2], counts).unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}\n{text}", report.findings);
-    (format!("{stats:?} {:?}", report.findings), bytes)
+    (report, bytes)
 }
 
 /// The seeds that tests try: the first 200, or more of them by hand.
@@ -73,6 +79,8 @@ enum Form {
     Kernel,
     /// A kernel full of races.
     Racy,
+    /// A kernel whose barriers wait for a count of threads.
+    Counted,
     /// A function that a kernel calls.
     Called,
 }
@@ -94,6 +102,30 @@ fn called(kernel: &str) -> String {
     )
 }
 
+/// A kernel whose barriers have a count: all wait there, or every other warp only arrives.
+fn counted(kernel: &str, seed: u64) -> String {
+    let mut text = String::new();
+    for (number, part) in kernel.split("    bar.sync 0;\n").enumerate() {
+        if let Some(before) = number.checked_sub(1) {
+            let (id, halves) = (1 + before % 15, before < 15 && (seed >> (before % 8)) & 1 == 0);
+            let which = seed as usize + before;
+            writeln!(
+                text,
+                "{{ .reg .b32 %count, %warp; .reg .pred %one;
+    mov.u32 %count, %ntid.x; add.u32 %count, %count, 31; and.b32 %count, %count, -32;
+    mov.u32 %warp, %tid.x; shr.u32 %warp, %warp, 5; add.u32 %warp, %warp, {which}; and.b32 %warp, %warp, {};
+    setp.eq.u32 %one, %warp, 1; @%one bra arrives; barrier.sync {id}, %count; bra over;
+arrives: barrier.arrive {id}, %count;
+over: }}",
+                u8::from(halves)
+            )
+            .unwrap();
+        }
+        text.push_str(part);
+    }
+    text
+}
+
 /// Seeds whose kernels leave something else in compiled code than interpreted.
 fn disagreeing(seeds: &[u64], form: Form) -> Vec<u64> {
     let mut random = Random(7);
@@ -109,7 +141,11 @@ fn disagreeing(seeds: &[u64], form: Form) -> Vec<u64> {
     let disagrees = |&seed: &u64| {
         let block = [32, 128, 96, 64, 40, 5, 256, 96, 256, 40, 64, 224][seed as usize % 12];
         let text = kernel(seed, form == Form::Racy, block % 32 == 0);
-        let text = if form == Form::Called { called(&text) } else { text };
+        let text = match form {
+            Form::Called => called(&text),
+            Form::Counted => counted(&text, seed),
+            Form::Kernel | Form::Racy => text,
+        };
         let expected = run(&text, Engine::Interpreter, block, &input);
         // Compiled from the first instruction on, and in the middle of what the interpreter has begun.
         let after = [1, 40, 300, 1500, 6000][seed as usize % 5];
@@ -135,6 +171,13 @@ fn disagreeing(seeds: &[u64], form: Form) -> Vec<u64> {
 fn random_kernels_agree() {
     let seeds: Vec<_> = seeds().collect();
     let wrong = disagreeing(&seeds, Form::Kernel);
+    assert!(wrong.is_empty(), "{} of {} kernels: {wrong:?}", wrong.len(), seeds.len());
+}
+
+#[test]
+fn random_kernels_with_counted_barriers_agree() {
+    let seeds: Vec<_> = seeds().collect();
+    let wrong = disagreeing(&seeds, Form::Counted);
     assert!(wrong.is_empty(), "{} of {} kernels: {wrong:?}", wrong.len(), seeds.len());
 }
 
@@ -271,6 +314,45 @@ over:
             assert_eq!(expected.0, found.0, "{engine:?}\n{text}");
             assert!(expected.1 == found.1, "{engine:?}\n{text}");
         }
+    }
+}
+
+/// Barriers with a count that never complete, that disagree, or that no device has: code leaves them as it found them.
+#[test]
+fn counted_barriers_that_fail_are_told_alike() {
+    let bodies = [
+        // The second warp never comes, or comes for others.
+        "@%second bra over; barrier.sync 1, 64; over: ret;",
+        "@%second bra other; barrier.sync 1, 96; bra.uni over; other: barrier.sync 2, 64; over: ret;",
+        // It has come, but waits for another count, or for all.
+        "@%second bra other; barrier.sync 1, 64; bra.uni over; other: barrier.arrive 1, 96; over: ret;",
+        "@%second bra other; barrier.arrive 3, 96; bar.sync 3; bra.uni over; other: bar.sync 3; over: ret;",
+        "barrier.arrive 3, 96; bar.sync 4; barrier.sync 3, 64; ret;",
+        // Numbers and counts that there are not.
+        "add.u32 %r, %r, 17; barrier.sync %r, 64; ret;",
+        "add.u32 %r, %r, 33; barrier.sync 1, %r; ret;",
+        "add.u32 %r, %r, 128; barrier.sync 1, %r; ret;",
+        "sub.u32 %r, %r, %r; barrier.arrive 1, %r; ret;",
+        // One that comes twice counts twice, and here only.
+        "@%second bra over; barrier.arrive 1, 64; barrier.sync 1, 64; ret; over: barrier.sync 1, 64; ret;",
+        // Lanes that wait by themselves.
+        "@%odd bra other; barrier.sync 1, 64; bra.uni over; other: barrier.sync 1, 64; over: barrier.sync 2, 64; ret;",
+    ];
+    for body in bodies {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
+    .reg .b32 %r, %me; .reg .pred %second, %odd;
+    mov.u32 %me, %tid.x; setp.ge.u32 %second, %me, 32; and.b32 %r, %me, 1; setp.eq.u32 %odd, %r, 1; mov.u32 %r, 0;
+    {body}
+}}
+"
+        );
+        let told = |engine| {
+            let (report, _) = launched(&text, (engine, None), 64, &[0; 4]);
+            format!("{:?}: {:?}", report.outcome, report.findings)
+        };
+        assert!(told(Engine::Interpreter) == told(Engine::Compiled), "{text}");
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn worth(program: &Program, waits: &[bool]) -> Vec<u32> {
             let next = behind(&worth, at + 1);
             let own = match step.kind {
                 Kind::Leave(_) | Kind::Exit => 0,
-                Kind::Barrier if waits.is_empty() => 0,
+                Kind::Barrier | Kind::Arrive(_) if waits.is_empty() => 0,
                 Kind::Branch(target) => {
                     let target = behind(&worth, target as usize);
                     1 + if step.guard == Pred::TRUE { target } else { target.max(next) }
@@ -83,6 +83,8 @@ pub(super) fn leaders(program: &Program) -> Vec<bool> {
                     *leader = true;
                 }
             }
+            // A warp goes on behind it when others have come.
+            Kind::Arrive(_) => leaders[at + 1] = true,
             Kind::Leave(_) | Kind::Barrier | Kind::Exit => {
                 leaders[at] = true;
                 leaders[at + 1] = true;

@@ -3,7 +3,7 @@
 
 use super::parting::{ASIDES, BEHIND, FAR, NEAR, READS};
 use super::*;
-use crate::context::{APART, Behind, Round, SHARED};
+use crate::context::{APART, Behind, Round, SHARED, WAITING};
 
 impl Emitter<'_> {
     /// The turn of the runner `esi`, if it is in the round; else another round may follow.
@@ -126,12 +126,12 @@ impl Emitter<'_> {
         self.a.mov(r12, fields(offset_of!(Context, total)))?;
         self.a.test(r12, r12)?;
         self.a.je(back)?;
-        // Where all stand: not at an exit.
+        // Where all stand: not at an exit, nor waiting.
         self.a.mov(first, field(offset_of!(Context, begin)))?;
         self.a.mov(last, field(offset_of!(Context, end)))?;
         self.a.mov(place, dword_ptr(rbx + rsi * 4 + offset_of!(Context, positions)))?;
-        self.a.test(place, place)?;
-        self.a.js(back)?;
+        self.a.cmp(place, WAITING)?;
+        self.a.jae(back)?;
         let (mut other, mut all) = (self.a.create_label(), self.a.create_label());
         self.a.mov(r9d, first)?;
         self.a.set_label(&mut other)?;
@@ -209,10 +209,8 @@ impl Emitter<'_> {
         let moved: Vec<_> = self.moved.iter().map(|(&position, &label)| (position, label)).collect();
         let mut at_position = self.a.create_label();
         for (position, mut label) in moved {
-            let exits =
-                self.program.steps.get(position as usize).is_some_and(|step| matches!(step.kind, Kind::Exit));
             self.a.set_label(&mut label)?;
-            self.a.mov(ecx, if exits { position | EXITED } else { position })?;
+            self.a.mov(ecx, self.marked(position))?;
             self.a.jmp(at_position)?;
         }
         self.a.set_label(&mut at_position)?;

@@ -70,6 +70,8 @@ pub(crate) struct CompiledFunction {
     pub start: u32,
     /// The part of its frame's local memory that code has a window of, if it has variables.
     pub local: [u32; 2],
+    /// Whether warps come to barriers that wait for a count of threads.
+    pub counts: bool,
 }
 
 /// By instruction, the allocation that it accessed last, if that may be a [`Hint`]; in the table of a generation.

@@ -19,12 +19,21 @@ impl Squad {
 
     /// Takes the warp of an index on.
     #[inline(always)]
-    pub(crate) fn enlist(&mut self, warp: usize, storage: Storage, position: u32, lanes: LaneMask) {
-        match self.runners.get_mut(self.warps.len()) {
-            Some(runner) => runner.renew(storage, position, lanes),
-            None => self.runners.push(Runner::new(storage, position, lanes)),
-        }
+    pub(crate) fn enlist(
+        &mut self,
+        warp: usize,
+        storage: Storage,
+        position: u32,
+        lanes: LaneMask,
+    ) -> &mut Runner {
+        let member = self.warps.len();
         self.warps.push(warp);
+        if member < self.runners.len() {
+            self.runners[member].renew(storage, position, lanes);
+        } else {
+            self.runners.push(Runner::new(storage, position, lanes));
+        }
+        &mut self.runners[member]
     }
 
     /// Another block has begun in the buffers of the one whose warps these are.

@@ -4,6 +4,7 @@
 //! of the common kind are done by [`crate::ops`] from within it, and count there as anywhere. It takes no part where
 //! somebody looks on, where the schedule is random and where memory is weak.
 
+mod barriers;
 mod program;
 mod team;
 
@@ -12,7 +13,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
-use jit::{Compiled, Context, Progress, Runner, SPINS, Storage, Until, Window};
+use jit::{Compiled, Context, Kind, Progress, Runner, SPINS, Storage, Until, Window};
 use smallvec::SmallVec;
 
 use crate::code::{Action, Code, CodeFunction};
@@ -25,6 +26,7 @@ use crate::machine::worker::Worker;
 use crate::memory::Hint;
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
+use barriers::Barriers;
 use program::{greatest_local, program};
 use semantics::lanes::{LaneMask, Registers, SimdLevel};
 
@@ -49,8 +51,10 @@ impl CompiledFunction {
         if u64::from(function.end - function.start) > MOST_STEPS {
             return None;
         }
-        let code = Compiled::new(&program(code, function, least, level), level)?;
-        Some(CompiledFunction { code, start: function.start, local: greatest_local(function) })
+        let program = program(code, function, least, level);
+        let counts = program.steps.iter().any(|step| matches!(step.kind, Kind::Arrive(_)));
+        let (code, local) = (Compiled::new(&program, level)?, greatest_local(function));
+        Some(CompiledFunction { code, start: function.start, local, counts })
     }
 
     /// The first position from `position` on, which is one of the function's, at which it is worth to begin; `u32::MAX` if there
@@ -245,17 +249,25 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
 
     /// Runs whole warps, of these indices, as if all of a team made each step together, for about so many instructions in
     /// all; `all`: they are those of the block that live, pass its barriers and may end it. How far they came, and what ended runs.
-    pub(super) fn run_compiled_team(
+    fn run_compiled_team(
         &mut self,
         compiled: &'g CompiledFunction,
         (runners, warps): (&mut [Runner], &[usize]),
         team: usize,
         most: u64,
         all: bool,
+        barriers: Option<&mut Barriers>,
     ) -> (Progress, SmallVec<[(usize, Flow); 1]>) {
         self.in_code(compiled, ROOT, warps, |context| {
+            if let Some(barriers) = &barriers {
+                (context.counted, context.most_counted) = (barriers.counted, barriers.most);
+            }
             // SAFETY: as `in_code` says, for the rows and predicates of these warps.
-            unsafe { compiled.code.run_teams(context, runners, team, most, all) }
+            let progress = unsafe { compiled.code.run_teams(context, runners, team, most, all) };
+            if let Some(barriers) = barriers {
+                barriers.counted = context.counted;
+            }
+            progress
         })
     }
 
@@ -279,6 +291,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         context.shared = self.shared_window();
         context.exclusive = self.worker.grid.exclusive;
         (context.patience, context.wary) = (BUSY, SLICE);
+        context.most_counted = 0;
         (context.reads, context.spins) = (self.worker.waits, self.worker.spins);
         context.generation = self.worker.grid.memory.generation();
         context.fresh = self.worker.snapshot.generation;

@@ -1,14 +1,14 @@
 //! What of a kernel is compiled: its instructions as [`jit`] takes them.
 
 use jit::{
-    Access as Move, Atomic as Update, Commuting, Compiled, Effect, Exchange, Kind, Lanes, Memories, Program,
-    Space, Spread, Step, Update as Op, Uses, Vote, Width,
+    Access as Move, Arrive, Atomic as Update, Commuting, Compiled, Effect, Exchange, Kind, Lanes, Memories,
+    Program, Space, Spread, Step, Update as Op, Uses, Vote, Width,
 };
 use smallvec::SmallVec;
 
 use crate::code::{
-    Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, Code, CodeFunction, Constant,
-    Matrix, Simple, WarpOp, WarpOpKind,
+    Access, AccessSpace, Action, Asynchronous, Atomic, AtomicOp, Barrier, BarrierKind, Code, CodeFunction,
+    Constant, Matrix, Simple, WarpOp, WarpOpKind,
 };
 use crate::ops::collective::shuffle_source;
 use ptx_frontend::MemOrder;
@@ -17,6 +17,8 @@ use semantics::lanes::{LaneMask, Operands, Pred, SimdLevel, Slot, WARP_SIZE};
 /// Memories that warps share.
 const SHARED: Memories = 1;
 const GLOBAL: Memories = 2;
+/// Barriers that wait for a count: warps may come to them in any order, but for those behind others that went another way.
+const BARRIERS: Memories = 4;
 
 /// What of a kernel, or of a function that it calls, is compiled for a level. Code is begun where at least so many steps follow,
 /// for a warp alone and for one of several.
@@ -65,6 +67,14 @@ pub(super) fn program(code: &Code, function: &CodeFunction, least: [u32; 2], lev
             Action::Return | Action::Exit if inst.guard == Pred::TRUE => Kind::Exit,
             Action::Return | Action::Exit => Kind::Leave(Uses::Slots(Vec::new())),
             Action::Barrier(barrier) if barrier.whole.is_some() && inst.guard == Pred::TRUE => Kind::Barrier,
+            Action::Barrier(Barrier {
+                kind: kind @ (BarrierKind::Sync | BarrierKind::Arrive),
+                id,
+                count: Some(count),
+                ..
+            }) if inst.guard == Pred::TRUE => {
+                Kind::Arrive(Arrive { id: *id, count: *count, waits: *kind == BarrierKind::Sync })
+            }
             Action::Barrier(barrier) => Kind::Leave(Uses::Slots(read_by_barrier(barrier))),
             Action::Atomic(atomic) => {
                 let uses = Uses::Slots(read_by_atomic(code, atomic));
@@ -153,6 +163,7 @@ fn effect(code: &Code, position: u32) -> Effect {
             Matrix::Load(_) | Matrix::LoadRows(_) => Effect { reads: SHARED | GLOBAL, ..Effect::default() },
             Matrix::Store(_) | Matrix::StoreRows(_) => both(SHARED | GLOBAL),
         },
+        Action::Barrier(Barrier { count: Some(_), .. }) => Effect { reads: BARRIERS, ..Effect::default() },
         Action::Branch(_) => Effect { parts: code.meta[position as usize].parts, ..Effect::default() },
         _ => Effect::default(),
     }

@@ -1,12 +1,13 @@
 //! The whole warps of a block in compiled code.
 
+use super::barriers::{Barriers, are_counted, waits_at};
 use crate::engine::lockstep::Run;
 use crate::engine::single::lane_count;
 use crate::machine::Machine;
 use crate::machine::frame::ROOT;
 use crate::machine::kept::CompiledFunction;
 use crate::machine::squad::Squad;
-use crate::machine::warp::Group;
+use crate::machine::warp::{Group, Wait};
 use crate::observer::Observer;
 use crate::ops::flow::Flow;
 use jit::{Progress, Ran, Runner};
@@ -39,18 +40,21 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         // Nothing but registers and memory has changed since the block began.
         let mut untouched = !self.worker.grid.code.clustered;
         let mut live = 0;
+        // Whether code has barriers that wait for a count; who waits there is in it, too.
+        let counts = compiled.counts && self.counts_in_code(team);
         for index in 0..self.cta.warps.len() {
             let warp = &self.cta.warps[index];
             live += usize::from(warp.live() != 0);
             // Of all warps: one that has exited would be missing from the next block.
             untouched &= warp.clock == 0;
-            if warp.is_whole() {
+            let waits = counts && waits_at(warp).is_some();
+            if warp.is_whole() || waits {
                 let (position, lanes) = (warp.groups[0].position, warp.groups[0].lanes);
                 let storage = self.storage(compiled, index, ROOT);
-                squad.enlist(index, storage, position, lanes);
+                squad.enlist(index, storage, position, lanes).waits = waits;
             }
         }
-        let all = squad.warps.len() == live && self.cta.open_barriers == 0;
+        let all = squad.warps.len() == live && (self.cta.open_barriers == 0 || counts);
         squad.truncate(if all { live } else { team });
         let enough = squad.runners.len() > usize::from(self.cta.warps.len() > 1);
         let together = &squad.runners[..team.min(squad.runners.len())];
@@ -58,7 +62,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         if enough && compiled.code.begins_for(together, (*left).max(0) as u64) {
             let full = *left;
             let before = self.worker.stats.warp_instructions;
-            run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
+            run = self.run_squad(compiled, &mut squad, (team, all, untouched, counts), left);
             let bytes = self.cta.bytes();
             while self.cta.over {
                 let ran = (full - std::mem::replace(left, full)) as u64;
@@ -66,7 +70,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
                     break;
                 }
                 squad.begin_again(self.worker.grid.code.functions[0].start);
-                run = self.run_squad(compiled, &mut squad, (team, all, untouched), left);
+                run = self.run_squad(compiled, &mut squad, (team, all, untouched, counts), left);
             }
             let steps = self.worker.stats.warp_instructions - before;
             self.worker.gain.account(squad.warps.len(), steps);
@@ -78,13 +82,15 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
     fn run_squad(
         &mut self,
         compiled: &'g CompiledFunction,
-        Squad { runners, warps }: &mut Squad,
-        (team, all, untouched): (usize, bool, bool),
+        squad: &mut Squad,
+        (team, all, untouched, counts): (usize, bool, bool, bool),
         left: &mut i64,
     ) -> Option<Run> {
         let most = (*left).max(0) as u64;
-        let (Progress { barriers, over, ahead }, mut flows) =
-            self.run_compiled_team(compiled, (runners, warps), team, most, all);
+        let mut counted = counts.then(|| Barriers::of(self.cta, squad));
+        let Squad { runners, warps } = squad;
+        let (Progress { barriers, over, ahead, completed }, mut flows) =
+            self.run_compiled_team(compiled, (runners, warps), team, most, all, counted.as_mut());
         // Sums first: each field would wait for its last write.
         let mut sum = Ran::default();
         runners.iter().for_each(|runner| sum += runner.ran);
@@ -98,7 +104,7 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         stats.thread_instructions += sum.threads;
         stats.branches += sum.branches;
         stats.divergent_branches += sum.parted;
-        stats.barriers += barriers;
+        stats.barriers += barriers + completed;
         self.cta.clock += sum.steps;
         *left -= sum.steps as i64;
         if over && untouched {
@@ -109,12 +115,16 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
             self.cta.warps[warp].clock += runner.ran.steps + exit;
             self.stand(warp, runner.position, runner);
         }
+        if let Some(counted) = counted {
+            counted.put(self.cta, squad);
+        }
+        let Squad { runners, warps } = squad;
         if over {
             warps.iter().for_each(|&warp| self.end_whole(warp));
             self.recheck_barriers();
             return Some(Run::Over);
         }
-        let mut run = Run::Moved;
+        let mut run = if completed > 0 { Run::Released } else { Run::Moved };
         // What ended first comes first.
         flows.sort_by_key(|(at, _)| (runners[*at].called, *at));
         for (at, flow) in flows {
@@ -146,7 +156,15 @@ impl<'g, O: Observer> Machine<'_, 'g, O> {
         let warp = &mut self.cta.warps[warp];
         if let Some(entry) = warp.groups.first_mut() {
             (entry.position, entry.lanes, entry.last_run) = (position, runner.lanes, warp.clock);
+            entry.wait = Wait::Ready;
         }
+    }
+
+    /// Whether all warps of the block can be in code as one team of so many, and its barriers, too.
+    fn counts_in_code(&self, team: usize) -> bool {
+        let mut live = self.cta.warps.iter().filter(|warp| warp.live() != 0);
+        let fits = live.clone().count() <= team;
+        fits && live.all(|warp| warp.is_whole() || waits_at(warp).is_some()) && are_counted(self.cta)
     }
 
     /// Leaves the groups of a warp that was parted in code where the interpreter of single warps looks for them.
