@@ -372,10 +372,16 @@ fn lanes_that_meet_at_one_element_agree() {
     let input: Vec<u8> = (0..WORDS).flat_map(|_| (random.next() as u32).to_le_bytes()).collect();
     let mut body = String::new();
     let updates = "add.u32 and.b32 or.b32 xor.b32 min.u32 min.s32 max.u32 max.s32 add.u64 max.s64 exch.b32 exch.b64 and.b64 \
-                   or.b64 xor.b64 min.s64 min.u64 max.u64";
+                   or.b64 xor.b64 min.s64 min.u64 max.u64 inc.u32 dec.u32 cas.b32 cas.b64 add.f32 add.f64";
     for (at, update) in updates.split(' ').enumerate() {
         let wide = update.ends_with("64");
         let (value, old) = if wide { ("%rd0", "%old") } else { ("%r0", "%r2") };
+        // One that many lanes find: what some of them have stored.
+        let operands = match (update.starts_with("cas"), wide) {
+            (true, true) => format!("%found, {value}"),
+            (true, false) => format!("%r3, {value}"),
+            (false, _) => value.to_string(),
+        };
         let place = 8 * (at % 11);
         for (space, address) in [("global", "%own"), ("shared", "%sown")] {
             let bits = if wide { 64 } else { 32 };
@@ -383,6 +389,12 @@ fn lanes_that_meet_at_one_element_agree() {
                 let mut told = |operation: String| {
                     // Not what most updates would leave as it is.
                     writeln!(body, "    st.{space}.b{bits} [{address}+{place}], {value};").unwrap();
+                    writeln!(
+                        body,
+                        "    ld.{space}.b{bits} {}, [{address}+{place}];",
+                        if wide { "%found" } else { "%r3" }
+                    )
+                    .unwrap();
                     writeln!(body, "    mov.b{bits} {old}, {value};\n    {operation}").unwrap();
                     if !wide {
                         writeln!(body, "    cvt.u64.u32 %old, %r2;").unwrap();
@@ -390,8 +402,8 @@ fn lanes_that_meet_at_one_element_agree() {
                     // The order of what a lane is told counts.
                     writeln!(body, "    mad.lo.u64 %told, %told, 7, %old;").unwrap();
                 };
-                told(format!("{guard}atom.{space}.{update} {old}, [{address}+{place}], {value};"));
-                if !update.starts_with("exch") {
+                told(format!("{guard}atom.{space}.{update} {old}, [{address}+{place}], {operands};"));
+                if !update.starts_with("exch") && !update.starts_with("cas") {
                     let place = format!("[{address}+{place}]");
                     told(format!(
                         "{guard}red.{space}.{update} {place}, {value}; ld.{space}.b{bits} {old}, {place};"
@@ -403,7 +415,7 @@ fn lanes_that_meet_at_one_element_agree() {
     let text = format!(
         ".version 8.0\n.target sm_90\n.address_size 64
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 counts) {{
-    .reg .b32 %r<3>, %t<2>, %sown; .reg .b64 %rd<2>, %a0, %own, %old, %told; .reg .pred %p, %q;
+    .reg .b32 %r<4>, %t<2>, %sown; .reg .b64 %rd<2>, %a0, %own, %old, %told, %found; .reg .pred %p, %q;
     .shared .align 8 .b8 s[4096];
     ld.param.u64 %a0, [in]; ld.param.u64 %own, [out];
     mov.u32 %t0, %tid.x; mul.wide.u32 %rd1, %t0, 8; add.s64 %a0, %a0, %rd1;

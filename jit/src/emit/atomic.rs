@@ -130,16 +130,16 @@ impl Emitter<'_> {
         lanes: Option<AsmRegister32>,
         done: CodeLabel,
     ) -> Done<Option<AsmRegister32>> {
-        if !atomic.combines(lanes.is_none()) {
-            return Ok(lanes);
-        }
         let (mut few, mut apart) = (self.a.create_label(), self.a.create_label());
         if let Some(lanes) = lanes {
             self.a.popcnt(eax, lanes)?;
             self.a.cmp(eax, FEW)?;
             self.a.jb(few)?;
         }
-        self.on_one_element(atomic, lanes, apart)?;
+        match atomic.combines(lanes.is_none()) {
+            true => self.on_one_element(atomic, lanes, apart)?,
+            false => self.in_turn_on_one_element(atomic, lanes, apart)?,
+        }
         self.a.jmp(done)?;
         self.a.set_label(&mut apart)?;
         self.a.nop()?;

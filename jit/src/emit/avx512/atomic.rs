@@ -1,9 +1,10 @@
 //! What vectors do for atomics of several lanes. On one element they are one update, whose operand is those of all lanes
-//! combined; what each lane is told is what was there, combined with the operands of the lanes before it. Extremes, and bits
-//! that are set or cleared, are left out where they find what they would make: so do later ones.
+//! combined; what each lane is told is what was there, combined with the operands of the lanes before it. Where operands do
+//! not combine, lane after lane changes it in a register, and memory gets the last value. Extremes, and bits that are set or
+//! cleared, are left out where they find what they would make: so do later ones.
 
 use super::*;
-use crate::emit::atomic::{OPERANDS, PLACES};
+use crate::emit::atomic::{OPERANDS, PLACES, TURN};
 use crate::program::{Access, Atomic, Space, Update};
 
 /// The lanes that take part, where they are not all.
@@ -19,6 +20,11 @@ fn neutral(update: Update, width: Width) -> u64 {
         Update::Maximum { signed: true } => sign,
         _ => 0,
     }
+}
+
+/// Whether the element is a float.
+fn is_float(atomic: &Atomic) -> bool {
+    matches!(atomic.update, Update::AddFloat { .. })
 }
 
 /// An instruction for words or doubles.
@@ -61,6 +67,153 @@ impl Emitter<'_> {
         self.a.set_label(&mut told)?;
         self.a.nop()?;
         atomic.old.map_or(Ok(()), |old| self.tell(atomic, old, some))
+    }
+
+    /// The same where operands do not combine: the element is in a register meanwhile.
+    pub(in crate::emit) fn in_turn_on_one_element(
+        &mut self,
+        atomic: &Atomic,
+        lanes: Option<AsmRegister32>,
+        apart: CodeLabel,
+    ) -> Done {
+        let access = &atomic.access;
+        let width = access.width();
+        self.have_one_place(access, lanes, apart)?;
+        self.count_read(atomic)?;
+        let place = rbx + rdx * (4 * access.address_width.rows()) + PLACES as i32;
+        match access.address_width {
+            Width::Word => self.a.mov(r11d, dword_ptr(place))?,
+            Width::Double => self.a.mov(r11, qword_ptr(place))?,
+        }
+        self.a.add(rdi, r11)?;
+        let (mut again, mut turn, mut locked, mut done) =
+            (self.a.create_label(), self.a.create_label(), self.a.create_label(), self.a.create_label());
+        self.a.set_label(&mut again)?;
+        // What the element was stays in `rsi`.
+        match width {
+            Width::Word => self.a.mov(esi, dword_ptr(rdi))?,
+            Width::Double => self.a.mov(rsi, qword_ptr(rdi))?,
+        }
+        match is_float(atomic) {
+            true => self.a.vmovq(X[S0], rsi)?,
+            false => self.a.mov(rax, rsi)?,
+        }
+        match lanes {
+            Some(_) => self.a.kmovd(r11d, TAKE_PART[0])?,
+            None => self.a.xor(edx, edx)?,
+        }
+        self.a.set_label(&mut turn)?;
+        if lanes.is_some() {
+            self.a.tzcnt(edx, r11d)?;
+            self.change(atomic, 0)?;
+            self.a.blsr(r11d, r11d)?;
+            self.a.jne(turn)?;
+        } else {
+            for more in 0..TURN as u32 {
+                self.change(atomic, more)?;
+            }
+            self.a.add(edx, TURN as i32)?;
+            self.a.cmp(edx, WARP_SIZE as i32)?;
+            self.a.jb(turn)?;
+        }
+        if is_float(atomic) {
+            self.a.vmovq(rax, X[S0])?;
+        }
+        if access.space == Space::Hinted {
+            self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
+            self.a.je(locked)?;
+        }
+        match width {
+            Width::Word => self.a.mov(dword_ptr(rdi), eax)?,
+            Width::Double => self.a.mov(qword_ptr(rdi), rax)?,
+        }
+        if access.space == Space::Hinted {
+            self.a.jmp(done)?;
+            self.a.set_label(&mut locked)?;
+            self.a.mov(rcx, rax)?;
+            self.a.mov(rax, rsi)?;
+            match width {
+                Width::Word => self.a.lock().cmpxchg(dword_ptr(rdi), ecx)?,
+                Width::Double => self.a.lock().cmpxchg(qword_ptr(rdi), rcx)?,
+            }
+            self.a.jne(again)?;
+        }
+        self.a.set_label(&mut done)?;
+        self.a.nop()
+    }
+
+    /// The lane `edx`, or so many behind it, changes the element in `rax`, or if that is a float in the first scratch register;
+    /// it is told what that was.
+    fn change(&mut self, atomic: &Atomic, more: u32) -> Done {
+        let width = atomic.access.width();
+        let bytes = 4 * width.rows();
+        let [operand, other] = OPERANDS.map(|table| rbx + rdx * bytes + (table as u32 + bytes * more) as i32);
+        if let Some(old) = atomic.old {
+            let to = r12 + rdx * bytes + (128 * old.row() + bytes * more) as i32;
+            match (is_float(atomic), width) {
+                (true, Width::Word) => self.a.vmovd(dword_ptr(to), X[S0])?,
+                (true, Width::Double) => self.a.vmovq(qword_ptr(to), X[S0])?,
+                (false, Width::Word) => self.a.mov(dword_ptr(to), eax)?,
+                (false, Width::Double) => self.a.mov(qword_ptr(to), rax)?,
+            }
+        }
+        match (atomic.update, width) {
+            (Update::Increment, _) => {
+                // All ones if it is below the operand.
+                self.a.cmp(eax, dword_ptr(operand))?;
+                self.a.sbb(ecx, ecx)?;
+                self.a.inc(eax)?;
+                self.a.and(eax, ecx)?;
+            }
+            (Update::Decrement, _) => {
+                // Zero becomes the greatest one.
+                self.a.mov(ecx, dword_ptr(operand))?;
+                self.a.dec(eax)?;
+                self.a.cmp(eax, ecx)?;
+                self.a.cmovae(eax, ecx)?;
+            }
+            (Update::CompareExchange, Width::Word) => {
+                self.a.cmp(eax, dword_ptr(operand))?;
+                self.a.cmove(eax, dword_ptr(other))?;
+            }
+            (Update::CompareExchange, Width::Double) => {
+                self.a.cmp(rax, qword_ptr(operand))?;
+                self.a.cmove(rax, qword_ptr(other))?;
+            }
+            (Update::AddFloat { .. }, Width::Word) => {
+                let mut number = self.a.create_label();
+                self.a.vaddss(X[S0], X[S0], dword_ptr(operand))?;
+                self.a.vucomiss(X[S0], X[S0])?;
+                self.a.jnp(number)?;
+                self.a.vmovss(X[S0], dword_ptr(at(NAN)))?;
+                self.a.set_label(&mut number)?;
+                self.a.nop()?;
+            }
+            (Update::AddFloat { global }, Width::Double) => {
+                // Of two that are no numbers the host's sum is the first one, quiet, as elsewhere.
+                let mut done = self.a.create_label();
+                self.a.vmovq(X[S1], qword_ptr(operand))?;
+                if global {
+                    // As they are: the operand before what was there.
+                    let (mut number, mut other) = (self.a.create_label(), self.a.create_label());
+                    self.a.vucomisd(X[S0], X[S1])?;
+                    self.a.jnp(number)?;
+                    self.a.vucomisd(X[S1], X[S1])?;
+                    self.a.jnp(other)?;
+                    self.a.vmovapd(X[S0], X[S1])?;
+                    self.a.set_label(&mut other)?;
+                    self.a.jmp(done)?;
+                    self.a.set_label(&mut number)?;
+                    self.a.nop()?;
+                }
+                self.a.vaddsd(X[S0], X[S0], X[S1])?;
+                self.a.set_label(&mut done)?;
+                self.a.nop()?;
+            }
+            (_, Width::Word) => self.a.mov(eax, dword_ptr(operand))?,
+            (_, Width::Double) => self.a.mov(rax, qword_ptr(operand))?,
+        }
+        Ok(())
     }
 
     /// The first lane to `edx`, and those of `lanes` to masks; elsewhere if they have several places.
