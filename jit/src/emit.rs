@@ -115,44 +115,29 @@ enum Cold {
         apart: bool,
     },
     /// The step is guarded and not all lanes take part: those of `r11d` do.
-    Mixed {
-        label: CodeLabel,
-        resume: CodeLabel,
-        host: CodeLabel,
-    },
+    Mixed { label: CodeLabel, resume: CodeLabel, host: CodeLabel },
     Parted {
         label: CodeLabel,
         position: u32,
+        /// Where lanes that go back to the start of a loop have in registers what they need; what registers hold now.
+        back: Option<(Turn, Box<File>)>,
     },
     /// The branch of a loop back to its start: not all lanes take it, or no turn is to follow.
-    Turned {
-        through: CodeLabel,
-        full: CodeLabel,
-        position: u32,
-        from: u32,
-        file: Box<File>,
-    },
+    Turned { through: CodeLabel, full: CodeLabel, position: u32, turn: Turn, file: Box<File> },
     /// The host ended the run.
-    Ended {
-        label: CodeLabel,
-        position: u32,
-        start: u32,
-        guard: Pred,
-    },
+    Ended { label: CodeLabel, position: u32, start: u32, guard: Pred },
     /// An arrival is the host's; one makes a barrier complete.
-    Arrived {
-        leave: CodeLabel,
-        complete: CodeLabel,
-        position: u32,
-        start: u32,
-    },
+    Arrived { leave: CodeLabel, complete: CodeLabel, position: u32, start: u32 },
     /// One of several warps waits for the others before a step.
-    Waits {
-        label: CodeLabel,
-        position: u32,
-        start: u32,
-        file: Box<File>,
-    },
+    Waits { label: CodeLabel, position: u32, start: u32, file: Box<File> },
+}
+
+/// A further turn of a loop: where it begins, and what registers hold there.
+#[derive(Clone)]
+struct Turn {
+    from: u32,
+    label: CodeLabel,
+    file: Box<File>,
 }
 
 /// A way into a body from outside, before a step.
@@ -357,7 +342,6 @@ impl Emitter<'_> {
                 self.a.nop()?;
             }
             if let Some(from) = self.repeats(position) {
-                self.turn(from, position, None)?;
                 self.again(from, position)?;
                 continue;
             }
@@ -437,22 +421,26 @@ impl Emitter<'_> {
         (step.guard != Pred::TRUE && target == self.start && target < position).then_some(target)
     }
 
-    /// The steps of a loop once more, for its second and further turns: what lies in registers stays there.
+    /// The end of a loop's first turn, and its steps once more for further turns: what lies in registers stays there.
     fn again(&mut self, from: u32, branch: u32) -> Done {
-        for register in 0..self.file.count() {
-            if let Some(held) = &mut self.file.held[register]
+        self.file.unpin_all();
+        self.before(branch)?;
+        let mut file = self.file.clone();
+        for register in 0..file.count() {
+            if let Some(held) = &mut file.held[register]
                 && held.line.is_frame()
             {
                 let row = held.line.row;
                 held.dirty = (from..branch).any(|at| self.program.steps[at as usize].writes(row));
                 if !self.liveness.is_live(from, row) {
-                    self.file.held[register] = None;
+                    file.held[register] = None;
                 }
             }
         }
-        let file = self.file.clone();
-        let mut label = self.a.create_label();
-        self.a.set_label(&mut label)?;
+        let mut turn = Turn { from, label: self.a.create_label(), file: Box::new(file) };
+        self.turned(branch, &turn)?;
+        self.file = (*turn.file).clone();
+        self.a.set_label(&mut turn.label)?;
         self.a.nop()?;
         (self.predicate, self.repeated) = (None, true);
         self.shapes.clear();
@@ -460,15 +448,28 @@ impl Emitter<'_> {
             self.step(position)?;
         }
         self.position = branch;
-        self.turn(from, branch, Some((&file, label)))?;
+        self.file.unpin_all();
+        self.before(branch)?;
+        self.turned(branch, &turn)?;
         self.repeated = false;
-        Ok(())
+        self.next_turn(&turn)
     }
 
-    /// The branch of a loop back to its start: goes on behind, or to where the registers hold what they held.
-    fn turn(&mut self, from: u32, position: u32, to: Option<(&File, CodeLabel)>) -> Done {
-        self.file.unpin_all();
-        self.before(position)?;
+    /// To a loop's next turn.
+    fn next_turn(&mut self, turn: &Turn) -> Done {
+        self.arrange(&turn.file, turn.from)?;
+        self.a.jmp(turn.label)
+    }
+
+    /// To a label if the turn that begins at a position is not to follow.
+    fn unless_turn_fits(&mut self, from: u32, full: CodeLabel) -> Done {
+        self.a.lea(rax, r8 + self.blocks[from as usize] as i32)?;
+        self.a.cmp(rax, qword_ptr(at(offset_of!(Context, most))))?;
+        self.a.ja(full)
+    }
+
+    /// The branch of a loop back to its start: goes on behind, or another turn follows.
+    fn turned(&mut self, position: u32, turn: &Turn) -> Done {
         self.set_flushing(self.flushing_between)?;
         self.count(position + 1)?;
         self.a.inc(r9)?;
@@ -481,18 +482,10 @@ impl Emitter<'_> {
             self.a.cmp(eax, -1)?;
         }
         self.a.jne(through)?;
-        self.a.lea(rax, r8 + self.blocks[from as usize] as i32)?;
-        self.a.cmp(rax, qword_ptr(at(offset_of!(Context, most))))?;
-        self.a.ja(full)?;
+        self.unless_turn_fits(turn.from, full)?;
         let file = Box::new(self.file.clone());
-        self.cold.push(Cold::Turned { through, full, position, from, file });
-        match to {
-            Some((file, label)) => {
-                self.arrange(file, from)?;
-                self.a.jmp(label)
-            }
-            None => Ok(()),
-        }
+        self.cold.push(Cold::Turned { through, full, position, turn: turn.clone(), file });
+        Ok(())
     }
 
     /// Where one of several warps waits, and where runs begin, before a step.
@@ -639,7 +632,7 @@ impl Emitter<'_> {
         self.a.set_label(&mut through)?;
         self.a.test(eax, eax)?;
         self.a.jne(parted)?;
-        self.cold.push(Cold::Parted { label: parted, position: self.position });
+        self.cold.push(Cold::Parted { label: parted, position: self.position, back: None });
         self.add_width()?;
         self.go(next)
     }
@@ -756,8 +749,9 @@ impl Emitter<'_> {
             self.flushing = self.flushing_between;
             self.apart = false;
             match cold {
-                Cold::Turned { mut through, mut full, position, from, file } => {
+                Cold::Turned { mut through, mut full, position, turn, file } => {
                     self.position = position;
+                    let from = turn.from;
                     self.a.set_label(&mut full)?;
                     self.a.nop()?;
                     self.file = (*file).clone();
@@ -766,12 +760,12 @@ impl Emitter<'_> {
                     self.a.jmp(moved)?;
                     self.a.set_label(&mut through)?;
                     self.a.nop()?;
-                    self.file = *file;
+                    self.file = (*file).clone();
                     self.flush([from, position + 1])?;
                     let label = self.a.create_label();
                     self.a.test(eax, eax)?;
                     self.a.jne(label)?;
-                    rest.push(Cold::Parted { label, position });
+                    rest.push(Cold::Parted { label, position, back: Some((turn, file)) });
                     self.add_width()?;
                     self.go(position + 1)?;
                     if !self.leaves(position + 1) {
@@ -809,10 +803,10 @@ impl Emitter<'_> {
                     self.a.jne(host)?;
                     self.a.jmp(resume)?;
                 }
-                Cold::Parted { mut label, position } => {
+                Cold::Parted { mut label, position, back } => {
                     self.a.set_label(&mut label)?;
                     self.a.nop()?;
-                    self.part(position)?;
+                    self.part(position, back)?;
                 }
                 Cold::Arrived { mut leave, mut complete, position, start } => {
                     (self.position, self.start) = (position, start);

@@ -1,6 +1,6 @@
 //! Executable memory: the only place that calls host code made at run time.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use memmap2::{Mmap, MmapMut};
 use semantics::formula::Formula;
@@ -14,14 +14,13 @@ use crate::program::{Kind, Program};
 /// Whether vectors of integer products take as long here as on Intel's processors: ten cycles for words, fifteen for double
 /// words. On AMD's it is three for both.
 pub(crate) fn has_slow_products() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
+    // A hypervisor is asked.
+    static SLOW: LazyLock<bool> = LazyLock::new(|| {
         let vendor = std::arch::x86_64::__cpuid(0);
         // "AuthenticAMD"
         (vendor.ebx, vendor.edx, vendor.ecx) != (0x6874_7541, 0x6974_6e65, 0x444d_4163)
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    true
+    });
+    *SLOW
 }
 
 /// A compiled program.

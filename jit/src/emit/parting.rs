@@ -79,7 +79,7 @@ impl Emitter<'_> {
 
     /// Lanes part at a branch, which those of `eax` take. They do what lies between at once if nobody waits for them
     /// meanwhile; else the warp's turn is over, and they do it when the others have come so far.
-    pub(super) fn part(&mut self, branch: u32) -> Done {
+    pub(super) fn part(&mut self, branch: u32, back: Option<(Turn, Box<File>)>) -> Done {
         let mut leave = self.a.create_label();
         self.a.cmp(dword_ptr(at(offset_of!(Context, together))), 0)?;
         self.a.jne(leave)?;
@@ -95,7 +95,7 @@ impl Emitter<'_> {
             self.parted.push((branch, parted));
             self.meet(branch, &sides, meeting)?;
         } else if self.partial {
-            self.leave_behind(branch, leave)?;
+            self.leave_behind(branch, leave, back)?;
         }
         self.a.set_label(&mut leave)?;
         self.a.mov(edx, eax)?;
@@ -122,7 +122,7 @@ impl Emitter<'_> {
     }
 
     /// Those that go the higher way at a branch stay behind; the others go on, if no lanes have stayed elsewhere.
-    fn leave_behind(&mut self, branch: u32, leave: CodeLabel) -> Done {
+    fn leave_behind(&mut self, branch: u32, leave: CodeLabel, back: Option<(Turn, Box<File>)>) -> Done {
         let (program, next) = (self.program, branch + 1);
         let target = self.target(branch).filter(|target| *target != next);
         let Some(target) = target else { return Ok(()) };
@@ -167,6 +167,14 @@ impl Emitter<'_> {
         self.a.nop()?;
         self.lanes()?;
         self.position = branch;
+        if let Some((turn, file)) = back {
+            // What lies in registers is in memory as well, for those that stay behind.
+            let full = self.moved_to(low);
+            self.unless_turn_fits(low, full)?;
+            self.file = *file;
+            self.file.held.iter_mut().flatten().for_each(|held| held.dirty = false);
+            return self.next_turn(&turn);
+        }
         self.go(low)?;
         if low == next && !self.leaves(next) {
             self.a.jmp(self.labels[next as usize])?;

@@ -258,6 +258,7 @@ impl Emitter<'_> {
                 let a = self.fetch(a, width, number)?;
                 self.shift(op, width, a, b, number, to)?;
             }
+            Formula::Integer(Integer::Multiply, Word) => self.multiply([a, b], None, number, to)?,
             Formula::Integer(op, width) => {
                 let a = self.fetch(a, width, number)?;
                 let b = self.source(b, width, number)?;
@@ -273,6 +274,7 @@ impl Emitter<'_> {
                 self.field(0, 16, signed, b, S1)?;
                 self.integer(op, Word, to, S0, Source::Register(S1))?;
             }
+            Formula::MultiplyAdd(Word) => self.multiply([a, b], Some(c), number, to)?,
             Formula::MultiplyAdd(width) => {
                 let a = self.fetch(a, width, number)?;
                 let b = self.source(b, width, number)?;

@@ -1,6 +1,7 @@
 //! Integers.
 
 use super::*;
+use crate::emit::double;
 use semantics::formula::Integer;
 use semantics::lanes::Operands;
 
@@ -105,6 +106,46 @@ impl Emitter<'_> {
         }
         self.a.vpaddd(Z[to], Z[to], Z[S2])?;
         self.a.vpaddd(Z[to], Z[to], Z[c])
+    }
+
+    /// Products of words, and sums with others.
+    pub(super) fn multiply(
+        &mut self,
+        factors: [Slot; 2],
+        addend: Option<Slot>,
+        number: u32,
+        to: usize,
+    ) -> Done {
+        use Width::Word;
+        let [a, b] = factors;
+        let constant = self.known(b).map(|value| value as u32);
+        let from = self.fetch(a, Word, number)?;
+        // Registers are found before the scratch ones are in use.
+        let factor = self.source(b, Word, number)?;
+        let addend = addend.map(|addend| self.source(addend, Word, number)).transpose()?;
+        let product = if addend.is_some() { S0 } else { to };
+        match constant {
+            Some(constant) if constant.is_power_of_two() => {
+                self.a.vpslld(Z[product], Z[from], constant.trailing_zeros())?;
+            }
+            Some(3) => {
+                self.a.vpaddd(Z[product], Z[from], Z[from])?;
+                self.a.vpaddd(Z[product], Z[product], Z[from])?;
+            }
+            Some(constant) if constant.wrapping_sub(1).is_power_of_two() => {
+                self.a.vpslld(Z[product], Z[from], (constant - 1).trailing_zeros())?;
+                self.a.vpaddd(Z[product], Z[product], Z[from])?;
+            }
+            Some(constant) if constant.wrapping_add(1).is_power_of_two() => {
+                self.a.vpslld(Z[product], Z[from], (constant + 1).trailing_zeros())?;
+                self.a.vpsubd(Z[product], Z[product], Z[from])?;
+            }
+            _ => three!(self, vpmulld, product, from, factor),
+        }
+        if let Some(addend) = addend {
+            three!(self, vpaddd, to, product, addend);
+        }
+        Ok(())
     }
 
     pub(super) fn integer(&mut self, op: Integer, width: Width, to: usize, a: usize, b: Source) -> Done {
