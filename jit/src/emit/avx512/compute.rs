@@ -8,12 +8,13 @@ use isa::{IntRounding, Rounding};
 use semantics::formula::{self, Float, Format, Formula, Half, Integer, Sign, Unary};
 use semantics::lanes::Operands;
 
-/// One instruction of three operands that are floats, the last of any kind, whose result is rounded as is said.
+/// One instruction of three operands that are floats, the first with its mask and the last of any kind, whose result is rounded as
+/// is said.
 macro_rules! rounded {
     ($self:ident, $method:ident, $to:expr, $a:expr, $b:expr, $rounding:expr) => {
         match $b {
-            Source::Register(b) => $self.a.$method(Z[$to], Z[$a], rounding_as(Z[b], $rounding))?,
-            Source::Memory(b) => $self.a.$method(Z[$to], Z[$a], b)?,
+            Source::Register(b) => $self.a.$method($to, Z[$a], rounding_as(Z[b], $rounding))?,
+            Source::Memory(b) => $self.a.$method($to, Z[$a], b)?,
         }
     };
 }
@@ -130,6 +131,16 @@ impl Emitter<'_> {
         Ok(source)
     }
 
+    /// A register of floats to be computed for the lanes that run. What others have may be subnormal, which would take a hundred
+    /// times as long on Intel's processors.
+    fn of_lanes(&self, register: usize, width: Width, number: u32) -> AsmRegisterZmm {
+        let mask = match width {
+            Width::Word => HALVES[number as usize],
+            Width::Double => QUARTERS[number as usize],
+        };
+        if self.masked() { Z[register].k(mask).z() } else { Z[register] }
+    }
+
     /// A float whose subnormal values become zeros: this one, if it need not, else the other one.
     fn flushed(&mut self, format: Format, from: usize, otherwise: usize) -> Done<usize> {
         if format != Format::SingleFlushed {
@@ -153,7 +164,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn unary(&mut self, unary: Unary, format: Format, from: usize, to: usize) -> Done {
+    fn unary(&mut self, unary: Unary, format: Format, number: u32, from: usize, to: usize) -> Done {
         use Width::{Double, Word};
         // Roots and reciprocals flush their operands themselves.
         let from = match unary {
@@ -171,15 +182,15 @@ impl Emitter<'_> {
                 self.a.vpbroadcastq(Z[S0], qword_ptr(at(DOUBLE_SIGN)))?;
                 self.a.vpandnq(Z[to], Z[S0], Z[from])
             }
-            (Unary::SquareRoot, Word) => self.a.vsqrtps(Z[to], Z[from]),
-            (Unary::SquareRoot, Double) => self.a.vsqrtpd(Z[to], Z[from]),
+            (Unary::SquareRoot, Word) => self.a.vsqrtps(self.of_lanes(to, Word, number), Z[from]),
+            (Unary::SquareRoot, Double) => self.a.vsqrtpd(self.of_lanes(to, Double, number), Z[from]),
             (Unary::Reciprocal, Word) => {
                 self.a.vbroadcastss(Z[S0], dword_ptr(at(word(context::ONE))))?;
-                self.a.vdivps(Z[to], Z[S0], Z[from])
+                self.a.vdivps(self.of_lanes(to, Word, number), Z[S0], Z[from])
             }
             (Unary::Reciprocal, Double) => {
                 self.a.vbroadcastsd(Z[S0], qword_ptr(at(double(context::ONE))))?;
-                self.a.vdivpd(Z[to], Z[S0], Z[from])
+                self.a.vdivpd(self.of_lanes(to, Double, number), Z[S0], Z[from])
             }
             (Unary::Round(rounding), Word) => self.a.vrndscaleps(Z[to], Z[from], 8 | nearest(rounding)),
             (Unary::Round(rounding), Double) => self.a.vrndscalepd(Z[to], Z[from], 8 | nearest(rounding)),
@@ -375,6 +386,7 @@ impl Emitter<'_> {
                 let width = format.width();
                 let a = self.fetch(a, width, number)?;
                 let b = self.float_source(b, width, number, rounding)?;
+                let to = self.of_lanes(to, width, number);
                 match (float, width) {
                     (Float::Add, Word) => rounded!(self, vaddps, to, a, b, rounding),
                     (Float::Subtract, Word) => rounded!(self, vsubps, to, a, b, rounding),
@@ -393,6 +405,7 @@ impl Emitter<'_> {
                 let b = self.fetch(b, width, number)?;
                 let c = self.float_source(c, width, number, rounding)?;
                 self.a.vmovdqa64(Z[to], Z[a])?;
+                let to = self.of_lanes(to, width, number);
                 match (width, minus) {
                     (Word, [false, false]) => rounded!(self, vfmadd213ps, to, b, c, rounding),
                     (Word, [false, true]) => rounded!(self, vfmsub213ps, to, b, c, rounding),
@@ -406,7 +419,7 @@ impl Emitter<'_> {
             }
             Formula::Unary(unary, format) => {
                 let from = self.fetch(a, format.width(), number)?;
-                self.unary(unary, format, from, to)?;
+                self.unary(unary, format, number, from, to)?;
             }
             Formula::Sign(sign, width) => {
                 let from = self.fetch(a, width, number)?;
