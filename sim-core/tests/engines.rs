@@ -483,7 +483,7 @@ fn halves_agree_beside_floats_that_are_flushed() {
     }
 }
 
-/// What is computed of pairs of halves, of bytes and of some bits, at many operands.
+/// What is computed of pairs of halves, of bytes and of some bits, and with constants, at many operands.
 #[test]
 fn parts_of_words_agree() {
     let mut random = Random(13);
@@ -528,6 +528,30 @@ fn parts_of_words_agree() {
             _ => format!("bfi.b32 d, a, b, {first}, {bits}"),
         }
     }));
+    // Next to powers of two, and not.
+    let factors = [
+        0u32,
+        1,
+        2,
+        3,
+        5,
+        6,
+        7,
+        9,
+        31,
+        33,
+        1_664_525,
+        i32::MAX as u32,
+        1 << 31,
+        (1 << 31) + 1,
+        u32::MAX,
+        u32::MAX - 1,
+    ];
+    steps.extend(
+        factors.iter().flat_map(|factor| {
+            [format!("mul.lo.u32 d, a, {factor}"), format!("mad.lo.u32 d, b, {factor}, a")]
+        }),
+    );
     // As a whole, for some lanes by a guard, and of one value that all have.
     let uses: String = steps
         .iter()

@@ -54,6 +54,16 @@ impl Emitter<'_> {
         self.program.known.iter().find(|(known, _)| *known == slot).map(|&(_, value)| value)
     }
 
+    /// Of a constant next to a power of two which that is, and what it is more: a product with it is a shift and a sum, sooner there
+    /// than a product on Intel's processors.
+    pub(super) fn near_power(&self, slot: Slot) -> Option<(u32, i32)> {
+        let constant = self.known(slot)? as u32;
+        [0, 1, -1].into_iter().find_map(|more| {
+            let power = constant.wrapping_add_signed(-more);
+            (constant != 0 && power.is_power_of_two()).then(|| (power.trailing_zeros(), more))
+        })
+    }
+
     /// Loads a line.
     pub(super) fn load_line(&mut self, to: usize, line: Line) -> Done {
         let place = self.place(line);

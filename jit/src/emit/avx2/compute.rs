@@ -245,15 +245,14 @@ impl Emitter<'_> {
                 self.field_avx2(0, 16, signed, b, S1)?;
                 self.integer_avx2(op, Word, to, S0, Source::Register(S1))?;
             }
+            Formula::Integer(Integer::Multiply, width) => self.multiply_avx2(width, [a, b], number, to)?,
             Formula::Integer(op, width) => {
                 let a = self.loaded(a, number, S0)?;
                 let b = self.source_of(b, number);
                 self.integer_avx2(op, width, to, a, b)?;
             }
             Formula::MultiplyAdd(width) => {
-                let a = self.loaded(a, number, S0)?;
-                let b = self.source_of(b, number);
-                self.integer_avx2(Integer::Multiply, width, to, a, b)?;
+                self.multiply_avx2(width, [a, b], number, to)?;
                 let c = self.source_of(c, number);
                 self.integer_avx2(Integer::Add, width, to, to, c)?;
             }
@@ -615,6 +614,24 @@ impl Emitter<'_> {
                 self.a.vmovdqa(Y[otherwise], place)?;
                 Ok(otherwise)
             }
+        }
+    }
+
+    fn multiply_avx2(&mut self, width: Width, [a, b]: [Slot; 2], number: u32, to: usize) -> Done {
+        let near = self.near_power(b).filter(|_| width == Width::Word);
+        let from = self.loaded(a, number, S0)?;
+        let Some((power, more)) = near else {
+            let b = self.source_of(b, number);
+            return self.integer_avx2(Integer::Multiply, width, to, from, b);
+        };
+        match (power, more) {
+            (1, 1) => self.a.vpaddd(Y[to], Y[from], Y[from])?,
+            _ => self.a.vpslld(Y[to], Y[from], power)?,
+        }
+        match more {
+            0 => Ok(()),
+            1 => self.a.vpaddd(Y[to], Y[to], Y[from]),
+            _ => self.a.vpsubd(Y[to], Y[to], Y[from]),
         }
     }
 

@@ -650,7 +650,7 @@ impl Emitter<'_> {
             Formula::Resize { to: Double } => {
                 let from = self.fetch(a, Word, number / 2)?;
                 let half = self.half(from, number % 2 == 1, to)?;
-                self.a.vcvtps2pd(Z[to], Y[half])?;
+                self.a.vcvtps2pd(self.of_lanes(to, Double, number), Y[half])?;
             }
             Formula::Resize { to: Word } => {
                 for (half, part) in [S0, S1].into_iter().enumerate() {

@@ -118,29 +118,20 @@ impl Emitter<'_> {
     ) -> Done {
         use Width::Word;
         let [a, b] = factors;
-        let constant = self.known(b).map(|value| value as u32);
         let from = self.fetch(a, Word, number)?;
         // Registers are found before the scratch ones are in use.
         let factor = self.source(b, Word, number)?;
         let addend = addend.map(|addend| self.source(addend, Word, number)).transpose()?;
         let product = if addend.is_some() { S0 } else { to };
-        match constant {
-            Some(constant) if constant.is_power_of_two() => {
-                self.a.vpslld(Z[product], Z[from], constant.trailing_zeros())?;
-            }
-            Some(3) => {
-                self.a.vpaddd(Z[product], Z[from], Z[from])?;
-                self.a.vpaddd(Z[product], Z[product], Z[from])?;
-            }
-            Some(constant) if constant.wrapping_sub(1).is_power_of_two() => {
-                self.a.vpslld(Z[product], Z[from], (constant - 1).trailing_zeros())?;
-                self.a.vpaddd(Z[product], Z[product], Z[from])?;
-            }
-            Some(constant) if constant.wrapping_add(1).is_power_of_two() => {
-                self.a.vpslld(Z[product], Z[from], (constant + 1).trailing_zeros())?;
-                self.a.vpsubd(Z[product], Z[product], Z[from])?;
-            }
-            _ => three!(self, vpmulld, product, from, factor),
+        match self.near_power(b) {
+            None => three!(self, vpmulld, product, from, factor),
+            Some((1, 1)) => self.a.vpaddd(Z[product], Z[from], Z[from])?,
+            Some((power, _)) => self.a.vpslld(Z[product], Z[from], power)?,
+        }
+        match self.near_power(b) {
+            Some((_, 1)) => self.a.vpaddd(Z[product], Z[product], Z[from])?,
+            Some((_, -1)) => self.a.vpsubd(Z[product], Z[product], Z[from])?,
+            _ => {}
         }
         if let Some(addend) = addend {
             three!(self, vpaddd, to, product, addend);
