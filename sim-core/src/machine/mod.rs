@@ -18,6 +18,7 @@ pub(crate) mod pauses;
 pub(crate) mod random;
 pub(crate) mod squad;
 mod start;
+mod supply;
 mod tell;
 pub(crate) mod trail;
 pub(crate) mod turn;
