@@ -251,12 +251,28 @@ fn uses(module: &Module, body: &Body, of: &Instruction) -> Uses {
 mod tests {
     use super::*;
 
+    /// Functions of these heads and bodies.
+    fn module<'a>(functions: impl IntoIterator<Item = (&'a str, &'a str)>) -> Module {
+        let mut text = ".version 8.0\n.target sm_90\n.address_size 64\n".to_string();
+        for (head, body) in functions {
+            text +=
+                &format!("{head}\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}\n");
+        }
+        let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.clone().into()));
+        parsed.module.unwrap_or_else(|| panic!("{text}"))
+    }
+
+    fn kernel(body: &str) -> Module {
+        module([(".entry k()", body)])
+    }
+
     fn of(body: &str) -> Vec<RangeInclusive<u32>> {
-        let text = format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
-        );
-        let parsed = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into()));
-        lines(&parsed.module.unwrap_or_else(|| panic!("{body}")))
+        lines(&kernel(body))
+    }
+
+    /// What the kernel of a body does.
+    fn meets_of(body: &str) -> Meets {
+        meets(&kernel(body))["k"]
     }
 
     #[test]
@@ -299,12 +315,7 @@ mod tests {
 
     #[test]
     fn work_is_handed_out_where_a_counter_says_what_is_next() {
-        let hands = |body: &str| {
-            let text = format!(
-                ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
-            );
-            of_kernel(text).hands_out
-        };
+        let hands = |body: &str| meets_of(body).hands_out;
         let next = |op: &str| {
             let long = "add.u32 %r1, %r1, %r0;\n".repeat(100);
             hands(&format!("L:\n{op}\n{long}setp.lt.u32 %p, %r0, 99;\n@%p bra L;"))
@@ -318,12 +329,7 @@ mod tests {
 
     #[test]
     fn who_polls_reads_and_writes_in_a_loop() {
-        let polled = |body: &str| {
-            let text = format!(
-                ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
-            );
-            of_kernel(text).hands_out
-        };
+        let polled = |body: &str| meets_of(body).hands_out;
         let turn = |all: &str| polled(&format!("L:\n{all}\nsetp.lt.u32 %p, %r0, 99;\n@%p bra L;"));
         assert!(turn("ld.volatile.global.u32 %r0, [%d0];\nst.volatile.global.u32 [%d1], %r0;"));
         assert!(turn("ld.relaxed.gpu.global.u32 %r0, [%d0];\nst.release.gpu.global.u32 [%d1], %r0;"));
@@ -338,10 +344,7 @@ mod tests {
     #[test]
     fn who_tries_again_compares_what_was_read() {
         let tried = |body: &str| {
-            let text = format!(
-                ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{body}\nret;\n}}"
-            );
-            let module = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap();
+            let module = kernel(body);
             let body = module.functions[0].body.as_ref().unwrap();
             (0..body.instructions.len()).filter(|&at| is_tried(&module, body, at)).collect::<Vec<_>>()
         };
@@ -350,30 +353,16 @@ mod tests {
         let table = "L:\nmov.u32 %r1, 7;\natom.global.cas.b32 %r0, [%d0], %r1, 1;\nadd.u64 %d0, %d0, 4;\nsetp.ne.u32 %p, %r0, %r1;\n@%p bra L;";
         assert!(tried(table).is_empty(), "it looks for a free place");
         assert!(tried("atom.global.cas.b32 %r0, [%d0], %r1, 1;").is_empty());
-        let text = format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{sum}\nret;\n}}"
-        );
-        assert_eq!(of_kernel(text), Meets { tries: true, ..Meets::default() });
+        assert_eq!(meets_of(sum), Meets { tries: true, ..Meets::default() });
     }
 
     #[test]
     fn a_kernel_does_what_it_does_and_functions_do() {
         let wait = "L:\nld.volatile.global.u32 %r0, [%d0];\nsetp.eq.u32 %p, %r0, 0;\n@%p bra L;";
-        let body =
-            |of: &str| format!("{{ .reg .u32 %r<9>; .reg .u64 %d<9>; .reg .pred %p;\n{of}\nret;\n}}\n");
-        let head = ".version 8.0\n.target sm_90\n.address_size 64\n";
-        let all = |text: String| {
-            let module = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap();
-            meets(&module).into_values().map(|of| of.waits).collect::<Vec<_>>()
+        let all = |functions: &[(&str, &str)]| {
+            meets(&module(functions.iter().copied())).into_values().map(|of| of.waits).collect::<Vec<_>>()
         };
-        let (waits, not) = (body(wait), body(""));
-        assert_eq!(all(format!("{head}.entry a()\n{waits}.entry b()\n{not}")), [true, false]);
-        assert_eq!(all(format!("{head}.func f()\n{waits}.entry a()\n{not}.entry b()\n{not}")), [true, true]);
-    }
-
-    /// What the one kernel of a text does.
-    fn of_kernel(text: String) -> Meets {
-        let module = ptx_frontend::parse(ptx_frontend::Source::new("k.ptx", text.into())).module.unwrap();
-        meets(&module)["k"]
+        assert_eq!(all(&[(".entry a()", wait), (".entry b()", "")]), [true, false]);
+        assert_eq!(all(&[(".func f()", wait), (".entry a()", ""), (".entry b()", "")]), [true, true]);
     }
 }
