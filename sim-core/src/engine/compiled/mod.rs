@@ -1,6 +1,7 @@
 //! The compiled engine: runs of a warp in host code, as far as there is any.
 //!
-//! [`program`] says what of a kernel is compiled. Instructions that are not leave host code, loads and stores that are not
+//! [`program`] says what of a kernel is compiled, [`team`] takes a block's warps there, [`barriers`] those of its barriers that wait
+//! for a count of threads. Instructions that are not compiled leave host code, loads and stores that are not
 //! of the common kind are done by [`crate::ops`] from within it, and count there as anywhere. It takes no part where
 //! somebody looks on, where the schedule is random and where memory is weak.
 
