@@ -461,8 +461,8 @@ impl Emitter<'_> {
         self.a.jmp(turn.label)
     }
 
-    /// To a label if the turn that begins at a position is not to follow.
-    fn unless_turn_fits(&mut self, from: u32, full: CodeLabel) -> Done {
+    /// To a label if so many steps are no longer left as the block has that begins at a position: it runs as a whole, or not at all.
+    fn unless_block_fits(&mut self, from: u32, full: CodeLabel) -> Done {
         self.a.lea(rax, r8 + self.blocks[from as usize] as i32)?;
         self.a.cmp(rax, qword_ptr(at(offset_of!(Context, most))))?;
         self.a.ja(full)
@@ -482,7 +482,7 @@ impl Emitter<'_> {
             self.a.cmp(eax, -1)?;
         }
         self.a.jne(through)?;
-        self.unless_turn_fits(turn.from, full)?;
+        self.unless_block_fits(turn.from, full)?;
         let file = Box::new(self.file.clone());
         self.cold.push(Cold::Turned { through, full, position, turn: turn.clone(), file });
         Ok(())
@@ -589,16 +589,12 @@ impl Emitter<'_> {
         if self.leaves(target) {
             return self.a.jmp(moved);
         }
-        // A block runs as a whole, or not at all.
-        let steps = self.blocks[target as usize];
         if target > self.position {
             let reach = self.reach[target as usize];
             self.a.cmp(dword_ptr(at(offset_of!(Context, stop))), (target + reach) as i32)?;
             self.a.jb(moved)?;
         }
-        self.a.lea(rax, r8 + steps as i32)?;
-        self.a.cmp(rax, qword_ptr(at(offset_of!(Context, most))))?;
-        self.a.ja(moved)?;
+        self.unless_block_fits(target, moved)?;
         if target != self.position + 1 {
             self.a.jmp(self.labels[target as usize])?;
         }

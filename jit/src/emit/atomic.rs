@@ -97,19 +97,12 @@ impl Emitter<'_> {
         };
         T::places_inside(self, access, place, lanes, host)?;
         let left = if self.avx512 { self.by_vectors(atomic, lanes, resume)? } else { lanes };
-        if access.space == Space::Hinted {
-            let mut locked = self.a.create_label();
-            self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
-            self.a.je(locked)?;
-            self.each_lane(atomic, left, false)?;
-            self.a.jmp(resume)?;
-            self.a.set_label(&mut locked)?;
-            self.a.nop()?;
-            self.first_ones_meet(access, left, host)?;
-            self.each_lane(atomic, left, true)?;
-        } else {
-            self.each_lane(atomic, left, false)?;
-        }
+        self.locked_or_not(access, |emitter, locked| {
+            if locked {
+                emitter.first_ones_meet(access, left, host)?;
+            }
+            emitter.each_lane(atomic, left, locked)
+        })?;
         self.a.set_label(&mut resume)?;
         self.a.nop()?;
         if let Some(old) = atomic.old {
@@ -121,6 +114,23 @@ impl Emitter<'_> {
         }
         self.or_host(host, resume, before, guard);
         Ok(())
+    }
+
+    /// Does something, or the same as one step of the memory, where others may access that meanwhile.
+    pub(super) fn locked_or_not(&mut self, access: &Access, does: impl Fn(&mut Self, bool) -> Done) -> Done {
+        if access.space != Space::Hinted {
+            return does(self, false);
+        }
+        let (mut locked, mut done) = (self.a.create_label(), self.a.create_label());
+        self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
+        self.a.je(locked)?;
+        does(self, false)?;
+        self.a.jmp(done)?;
+        self.a.set_label(&mut locked)?;
+        self.a.nop()?;
+        does(self, true)?;
+        self.a.set_label(&mut done)?;
+        self.a.nop()
     }
 
     /// What vectors can do of it for these lanes, or for all; those that are left for others, unless it is done.

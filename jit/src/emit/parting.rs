@@ -170,7 +170,7 @@ impl Emitter<'_> {
         if let Some((turn, file)) = back {
             // What lies in registers is in memory as well, for those that stay behind.
             let full = self.moved_to(low);
-            self.unless_turn_fits(low, full)?;
+            self.unless_block_fits(low, full)?;
             self.file = *file;
             self.file.held.iter_mut().flatten().for_each(|held| held.dirty = false);
             return self.next_turn(&turn);

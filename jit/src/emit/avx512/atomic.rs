@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::emit::atomic::{OPERANDS, PLACES, TURN};
-use crate::program::{Access, Atomic, Space, Update};
+use crate::program::{Access, Atomic, Update};
 
 /// The lanes that take part, where they are not all.
 const TAKE_PART: [AsmRegisterK; 2] = [k5, k6];
@@ -52,20 +52,7 @@ impl Emitter<'_> {
             Some(_) => self.scan(atomic, some)?,
             None => self.combine(atomic, some)?,
         }
-        let (mut locked, mut told) = (self.a.create_label(), self.a.create_label());
-        if atomic.access.space == Space::Hinted {
-            self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
-            self.a.je(locked)?;
-            self.lane(atomic, 0, false)?;
-            self.a.jmp(told)?;
-            self.a.set_label(&mut locked)?;
-            self.a.nop()?;
-            self.lane(atomic, 0, true)?;
-        } else {
-            self.lane(atomic, 0, false)?;
-        }
-        self.a.set_label(&mut told)?;
-        self.a.nop()?;
+        self.locked_or_not(&atomic.access, |emitter, locked| emitter.lane(atomic, 0, locked))?;
         atomic.old.map_or(Ok(()), |old| self.tell(atomic, old, some))
     }
 
@@ -86,8 +73,7 @@ impl Emitter<'_> {
             Width::Double => self.a.mov(r11, qword_ptr(place))?,
         }
         self.a.add(rdi, r11)?;
-        let (mut again, mut turn, mut locked, mut done) =
-            (self.a.create_label(), self.a.create_label(), self.a.create_label(), self.a.create_label());
+        let (mut again, mut turn) = (self.a.create_label(), self.a.create_label());
         self.a.set_label(&mut again)?;
         // What the element was stays in `rsi`.
         match width {
@@ -119,27 +105,19 @@ impl Emitter<'_> {
         if is_float(atomic) {
             self.a.vmovq(rax, X[S0])?;
         }
-        if access.space == Space::Hinted {
-            self.a.cmp(byte_ptr(at(offset_of!(Context, exclusive))), 0)?;
-            self.a.je(locked)?;
-        }
-        match width {
-            Width::Word => self.a.mov(dword_ptr(rdi), eax)?,
-            Width::Double => self.a.mov(qword_ptr(rdi), rax)?,
-        }
-        if access.space == Space::Hinted {
-            self.a.jmp(done)?;
-            self.a.set_label(&mut locked)?;
-            self.a.mov(rcx, rax)?;
-            self.a.mov(rax, rsi)?;
-            match width {
-                Width::Word => self.a.lock().cmpxchg(dword_ptr(rdi), ecx)?,
-                Width::Double => self.a.lock().cmpxchg(qword_ptr(rdi), rcx)?,
+        self.locked_or_not(access, |emitter, locked| match (locked, width) {
+            (false, Width::Word) => emitter.a.mov(dword_ptr(rdi), eax),
+            (false, Width::Double) => emitter.a.mov(qword_ptr(rdi), rax),
+            (true, _) => {
+                emitter.a.mov(rcx, rax)?;
+                emitter.a.mov(rax, rsi)?;
+                match width {
+                    Width::Word => emitter.a.lock().cmpxchg(dword_ptr(rdi), ecx)?,
+                    Width::Double => emitter.a.lock().cmpxchg(qword_ptr(rdi), rcx)?,
+                }
+                emitter.a.jne(again)
             }
-            self.a.jne(again)?;
-        }
-        self.a.set_label(&mut done)?;
-        self.a.nop()
+        })
     }
 
     /// The lane `edx`, or so many behind it, changes the element in `rax`, or if that is a float in the first scratch register;

@@ -123,12 +123,13 @@ impl Emitter<'_> {
         let factor = self.source(b, Word, number)?;
         let addend = addend.map(|addend| self.source(addend, Word, number)).transpose()?;
         let product = if addend.is_some() { S0 } else { to };
-        match self.near_power(b) {
+        let near = self.near_power(b);
+        match near {
             None => three!(self, vpmulld, product, from, factor),
             Some((1, 1)) => self.a.vpaddd(Z[product], Z[from], Z[from])?,
             Some((power, _)) => self.a.vpslld(Z[product], Z[from], power)?,
         }
-        match self.near_power(b) {
+        match near {
             Some((_, 1)) => self.a.vpaddd(Z[product], Z[product], Z[from])?,
             Some((_, -1)) => self.a.vpsubd(Z[product], Z[product], Z[from])?,
             _ => {}
